@@ -1,0 +1,184 @@
+"""The networks: their sizes, shapes, causality and the normalisers inside them."""
+
+import pytest
+import torch
+from torch import nn
+
+import models
+from models.vit import Block as ViTBlock
+
+
+def count(module: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+@pytest.fixture(scope="module")
+def paper() -> models.WorldModel:
+    torch.manual_seed(0)
+    return models.build("paper", action_dim=2).eval()
+
+
+@pytest.fixture
+def compact() -> models.WorldModel:
+    torch.manual_seed(0)
+    model = models.build("compact", action_dim=2)
+    for parameter in model.parameters():  # gates and head start at zero; open them so that a test can see through
+        parameter.data += 0.02 * torch.randn_like(parameter)
+    return model.eval()
+
+
+def test_the_paper_preset_has_lewms_parameters_part_by_part(paper):
+    parts = {name: count(part) for name, part in paper.named_children()}
+    assert parts == {
+        "encoder": 5_501_376,
+        "projector": 792_768,
+        "action_encoder": 156_206,
+        "predictor": 10_791_360,
+        "pred_proj": 792_768,
+    }
+    assert count(paper) == 18_034_478
+
+
+def test_the_paper_preset_has_lewms_303_tensors_and_four_normalisers_of_its_own(paper):
+    own = {"pixel_mean", "pixel_std", "action_mean", "action_std"}
+    tensors = {name: tensor for name, tensor in paper.state_dict().items() if name not in own}
+    assert len(tensors) == 303
+    assert sum(tensor.numel() for tensor in tensors.values()) == 18_042_672
+
+
+def test_the_paper_preset_grows_by_150_parameters_for_a_five_dimensional_action():
+    assert count(models.build("paper", action_dim=5)) == 18_034_628
+
+
+@pytest.mark.parametrize("action_dim", [2, 5])
+def test_the_compact_preset_stays_below_three_million_parameters(action_dim):
+    assert count(models.build("compact", action_dim=action_dim)) <= 3_000_000
+
+
+@pytest.mark.parametrize("preset", ["paper", "compact"])
+def test_pictures_and_raw_actions_go_in_and_latents_come_out(preset):
+    model = models.build(preset, action_dim=3).eval()
+    side = model.image_size
+    frames = torch.randint(0, 256, (2, 3, side, side, 3), dtype=torch.uint8)
+    latents = model.encode(frames)
+    assert latents.shape == (2, 3, 192)
+    torch.testing.assert_close(model.encode(frames[:, 1]), latents[:, 1], rtol=1e-4, atol=1e-4)
+    assert model.predict(latents, torch.randn(2, 3, 15)).shape == (2, 3, 192)
+    assert model.rollout(latents[:1, :2], torch.randn(1, 1, 15), torch.randn(4, 5, 15)).shape == (4, 5, 192)
+
+
+@pytest.mark.parametrize("preset", ["paper", "compact"])
+def test_nothing_normalises_the_latents_on_the_way_out(preset):
+    projector = models.build(preset, action_dim=2).projector
+    assert isinstance(projector[-1], nn.Linear)
+
+
+def test_a_vit_block_is_the_standard_pre_norm_transformer_block():
+    torch.manual_seed(0)
+    ours = ViTBlock(width=24, heads=3, mlp=48).eval()
+    theirs = nn.TransformerEncoderLayer(24, 3, 48, 0.0, "gelu", 1e-12, batch_first=True, norm_first=True).eval()
+    theirs.load_state_dict(
+        {
+            "self_attn.in_proj_weight": torch.cat([ours.query.weight, ours.key.weight, ours.value.weight]),
+            "self_attn.in_proj_bias": torch.cat([ours.query.bias, ours.key.bias, ours.value.bias]),
+            **{f"self_attn.out_proj.{name}": tensor for name, tensor in ours.out.state_dict().items()},
+            **{f"linear1.{name}": tensor for name, tensor in ours.mlp[0].state_dict().items()},
+            **{f"linear2.{name}": tensor for name, tensor in ours.mlp[2].state_dict().items()},
+            **{f"norm1.{name}": tensor for name, tensor in ours.norm1.state_dict().items()},
+            **{f"norm2.{name}": tensor for name, tensor in ours.norm2.state_dict().items()},
+        }
+    )
+    tokens = torch.randn(2, 7, 24)
+    torch.testing.assert_close(ours(tokens), theirs(tokens), rtol=1e-5, atol=1e-5)
+
+
+def test_pixels_are_normalised_with_the_imagenet_statistics(compact):
+    seen = []
+    compact.encoder.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    compact.encode(torch.full((1, 64, 64, 3), 255, dtype=torch.uint8))
+    expected = (1 - torch.tensor([0.485, 0.456, 0.406])) / torch.tensor([0.229, 0.224, 0.225])
+    torch.testing.assert_close(seen[0][0, :, 5, 5], expected)
+    assert seen[0].is_contiguous(memory_format=torch.channels_last)
+
+
+def test_actions_are_z_scored_with_one_mean_and_std_per_raw_dimension(compact):
+    compact.set_action_scale(torch.tensor([1.0, -2.0]), torch.tensor([2.0, 4.0]))
+    block = torch.tensor([[3.0, 2.0] * 5])
+    torch.testing.assert_close(compact.normalise_actions(block), torch.ones(1, 10))
+
+
+@pytest.mark.parametrize("preset", ["paper", "compact"])
+def test_a_prediction_never_looks_at_later_latents_or_actions(preset, paper, compact):
+    model = paper if preset == "paper" else compact
+    for block in model.predictor.blocks:
+        nn.init.normal_(block.modulation[1].weight, std=0.05)
+    latents, actions = torch.randn(2, 3, 192), torch.randn(2, 3, 10)
+    before = model.predict(latents, actions)
+    latents[:, 2] += 1
+    actions[:, 2] += 1
+    after = model.predict(latents, actions)
+    torch.testing.assert_close(after[:, :2], before[:, :2])
+    assert not torch.allclose(after[:, 2], before[:, 2], atol=1e-3)
+
+
+def test_the_compact_predictor_starts_as_nothing_changes_and_its_head_gives_the_change():
+    model = models.build("compact", action_dim=2).eval()
+    latents, actions = torch.randn(2, 3, 192), torch.randn(2, 3, 10)
+    torch.testing.assert_close(model.predict(latents, actions), latents)
+    nn.init.ones_(model.pred_proj.bias)
+    torch.testing.assert_close(model.predict(latents, actions), latents + 1)
+
+
+def test_the_paper_predictor_gives_the_next_latent_itself(paper):
+    zeroed = models.build("paper", action_dim=2).eval()
+    nn.init.zeros_(zeroed.pred_proj[-1].weight)
+    nn.init.ones_(zeroed.pred_proj[-1].bias)
+    torch.testing.assert_close(zeroed.predict(torch.randn(2, 3, 192), torch.randn(2, 3, 10)), torch.ones(2, 3, 192))
+
+
+def test_both_presets_keep_lewms_dropout_of_a_tenth(paper, compact):
+    for model in (paper, compact):
+        rates = {module.p for module in model.predictor.modules() if isinstance(module, nn.Dropout)}
+        assert rates == {0.1}
+
+
+@pytest.mark.parametrize("seen", [1, 2, 3])
+def test_a_rollout_feeds_each_step_the_last_three_latents_and_their_actions(compact, seen):
+    context, past, plans = torch.randn(1, seen, 192), torch.randn(1, seen - 1, 10), torch.randn(2, 5, 10)
+    rolled = compact.rollout(context, past, plans)
+
+    for plan, latents in zip(plans, rolled, strict=True):
+        history, blocks = list(context[0]), list(past[0])
+        for block in plan:
+            blocks.append(block)
+            window = torch.stack(history[-3:])[None], torch.stack(blocks[-3:])[None]
+            history.append(compact.predict(*window)[0, -1])
+        torch.testing.assert_close(latents, torch.stack(history[seen:]), rtol=1e-4, atol=1e-5)
+
+
+def test_a_batch_of_contexts_rolls_out_row_by_row(compact):
+    context, plans = torch.randn(3, 1, 192), torch.randn(3, 5, 10)
+    together = compact.rollout(context, torch.empty(3, 0, 10), plans)
+    alone = compact.rollout(context[1:2], torch.empty(1, 0, 10), plans[1:2])
+    torch.testing.assert_close(together[1:2], alone, rtol=1e-4, atol=1e-5)
+
+
+def test_settings_of_a_preset_can_be_changed_and_rebuild_the_same_network():
+    chosen = models.settings("compact", latent=32, channels=(8, 16, 32, 64), depth=1)
+    model = models.build("compact", action_dim=2, **chosen).eval()
+    assert model.encode(torch.zeros(1, 64, 64, 3, dtype=torch.uint8)).shape == (1, 32)
+    assert chosen == models.settings("compact", **chosen)
+
+
+@pytest.mark.parametrize(
+    ("preset", "changes", "complaint"),
+    [
+        ("huge", {}, "unknown preset 'huge'"),
+        ("paper", {"channels": (8,)}, "no setting 'channels'"),
+        ("compact", {"image_size": 50}, "50 px and width 192 do not divide"),
+        ("paper", {"image_size": 64}, "not a multiple of 14"),
+    ],
+)
+def test_a_network_that_cannot_be_is_refused_in_one_sentence(preset, changes, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        models.build(preset, action_dim=2, **changes)
