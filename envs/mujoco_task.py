@@ -1,0 +1,74 @@
+"""What the MuJoCo tasks share: state in and out of the simulator, and pictures of it."""
+
+import weakref
+
+import numpy as np
+
+from envs.base import Task
+from envs.gl import choose_backend, missing_gl  # first, because it checks MUJOCO_GL
+
+# isort: split
+import mujoco
+
+_FLAG = mujoco.mjtRndFlag
+EFFECTS = [int(flag) for flag in (_FLAG.mjRND_SHADOW, _FLAG.mjRND_REFLECTION, _FLAG.mjRND_SKYBOX)]
+
+
+class MujocoTask(Task):
+    """A task whose state begins with MuJoCo's qpos and qvel; a subclass sets `model`, `data` and `camera`."""
+
+    model: mujoco.MjModel
+    data: mujoco.MjData
+    camera: str | int
+
+    def restore(self, state: np.ndarray) -> None:
+        """Put the simulator into `state`, with nothing left over from before (the solver's warm start would be)."""
+        mujoco.mj_resetData(self.model, self.data)
+        self.data.qpos[:] = state[: self.model.nq]
+        self.data.qvel[:] = state[self.model.nq :]
+
+    def captured(self) -> np.ndarray:
+        """The simulator's state as one vector."""
+        return np.concatenate([self.data.qpos, self.data.qvel])
+
+    def draw(self, state):
+        return self._shoot(state, self.size, fast=self.look == "fast")
+
+    def portrait(self, state, size):
+        return self._shoot(state, size, fast=False)
+
+    def _shoot(self, state: np.ndarray, size: int, fast: bool) -> np.ndarray:
+        self.restore(state)
+        mujoco.mj_kinematics(self.model, self.data)
+        mujoco.mj_camlight(self.model, self.data)
+        renderer = self._renderer(size, fast)
+        renderer.update_scene(self.data, self.camera)
+        if fast:
+            renderer.scene.flags[EFFECTS] = False
+        return renderer.render()
+
+    def _renderer(self, size: int, fast: bool) -> mujoco.Renderer:
+        """A renderer of this size and quality, made at the first picture: a task without pictures needs no GL."""
+        if not hasattr(self, "_renderers"):
+            self._renderers: dict[tuple[int, bool], mujoco.Renderer] = {}
+        if (size, fast) not in self._renderers:
+            choose_backend()
+            quality, buffer = self.model.vis.quality, self.model.vis.global_
+            before = quality.offsamples, quality.shadowsize
+            buffer.offwidth = buffer.offheight = max(size, buffer.offwidth, buffer.offheight)
+            if fast:
+                quality.offsamples, quality.shadowsize = 0, 0
+            try:
+                renderer = mujoco.Renderer(self.model, size, size)
+            except Exception as error:  # every GL library fails in its own way
+                raise missing_gl(f"its context fails with {type(error).__name__}") from error
+            finally:
+                quality.offsamples, quality.shadowsize = before
+            weakref.finalize(self, renderer.close)  # GL objects must go before the interpreter does
+            self._renderers[size, fast] = renderer
+        return self._renderers[size, fast]
+
+    def close(self):
+        for renderer in getattr(self, "_renderers", {}).values():
+            renderer.close()
+        self._renderers = {}

@@ -1,0 +1,258 @@
+"""PushT: a disc pushes a T-shaped block on a table.
+
+State 7: agent x, y, block x, y (middle of the bar's outer edge), block angle in [0, 2 pi), agent vx, vy, in pixels of a
+512 x 512 world, x right, y down. Action 2: where the agent should go next, relative to where it is, in units of 100 px.
+Control rate 10 Hz, ten physics steps of 0.01 s each. Start: agent uniform on [50, 450]^2, block on [100, 400]^2, any angle.
+Success: agent and block positions together less than 20 px from the goal's (as one 4-vector) and the block's angle less than
+20 degrees from the goal's.
+
+Two declared differences from the published task make seven numbers the whole state, so that a state replays bit for bit.
+Pymunk moves a pushed block at the beginning of the next physics step; here that pending motion is completed before the state
+is read, and contacts are found afresh at every control step. `set_state` sets the state as given; the published one lets
+0.01 s pass.
+"""
+
+import functools
+
+import cv2
+import numpy as np
+import pymunk
+
+from envs.base import Policy, Task, shrink
+
+WORLD = 512
+PHYSICS_DT, PHYSICS_STEPS = 0.01, 10
+STIFFNESS, DAMPING, REACH = 100.0, 20.0, 100.0
+AGENT_RADIUS = 15.0
+BAR = ((-60, 30), (60, 30), (60, 0), (-60, 0))
+STEM = ((-15, 30), (-15, 120), (15, 120), (15, 30))
+CENTRE_OF_GRAVITY = (0.0, 45.0)  # mean of the two polygons' centroids
+ANCHOR = np.array([256, 256, np.pi / 4])  # the green T: something to look at, never the goal
+WALLS = (((5, 506), (5, 5)), ((5, 5), (506, 5)), ((506, 5), (506, 506)), ((5, 506), (506, 506)))
+INSIDE = (20.0, 492.0)
+
+LIGHT_GREEN, LIGHT_GRAY = (144, 238, 144), (211, 211, 211)
+SLATE, ROYAL = (119, 136, 153), (65, 105, 225)
+BITS = 4  # OpenCV draws at a sixteenth of a pixel
+
+
+class PushT(Task):
+    """A disc pushes a T-shaped block on a table."""
+
+    name = "pusht"
+    state_names = ("agent_x", "agent_y", "block_x", "block_y", "block_angle", "agent_vx", "agent_vy")
+    action_names = ("dx", "dy")
+    control_hz = 10.0
+    proprio = (0, 1, 5, 6)
+    movable = (2, 3)
+    moved_by = 5.0
+    rule = "agent and block less than 20 px (as one 4-vector) and the block's angle less than 20 deg from the goal"
+    unit = "px"
+
+    def start(self, rng):
+        agent, block = rng.uniform(50, 450, 2), rng.uniform(100, 400, 2)
+        angle = rng.uniform(-2 * np.pi, 2 * np.pi) % (2 * np.pi)
+        return np.array([*agent, *block, angle, 0.0, 0.0])
+
+    def advance(self, state, action):
+        space, agent, block = _world(state)
+        target_x, target_y = agent.position + REACH * pymunk.Vec2d(float(action[0]), float(action[1]))
+        for _ in range(PHYSICS_STEPS):
+            (x, y), (vx, vy) = agent.position, agent.velocity
+            agent.velocity = (
+                vx + (STIFFNESS * (target_x - x) - DAMPING * vx) * PHYSICS_DT,
+                vy + (STIFFNESS * (target_y - y) - DAMPING * vy) * PHYSICS_DT,
+            )
+            space.step(PHYSICS_DT)
+        pymunk.Body.update_position(block, PHYSICS_DT)  # the pending motion; its velocity dies with this step
+        return np.array([*agent.position, *block.position, block.angle % (2 * np.pi), *agent.velocity])
+
+    def draw(self, state):
+        return shrink(_published(state), self.size) if self.look == "paper" else _paint(state, self.size)
+
+    def portrait(self, state, size):
+        return _paint(state, size)
+
+    def success(self, state, goal):
+        turn = np.abs(np.asarray(state)[..., 4] - np.asarray(goal)[..., 4]) % (2 * np.pi)
+        return (self.distance(state, goal) < 20) & (np.minimum(turn, 2 * np.pi - turn) < np.pi / 9)
+
+    def distance(self, state, goal):
+        return np.linalg.norm(np.asarray(state)[..., :4] - np.asarray(goal)[..., :4], axis=-1)
+
+    def reward(self, state, goal):
+        return -float(np.linalg.norm(goal - state))  # as published
+
+    def expert(self, rng) -> Policy:
+        return Pusher(self, rng)
+
+
+class Pusher:
+    """Pushes the T again and again: walk round it to a contact point, push through it for a while, choose another.
+
+    The contact point is the one of many random ones whose push turns and shifts the T most nearly towards a random goal
+    pose; a fresh goal is drawn now and then. A third of the pushes ignore the goal, and Gaussian noise lies on every action.
+    """
+
+    FREE_SHARE = 1 / 3
+    CANDIDATES = 24
+    REACH_PX = 45.0
+    CLEARANCE = AGENT_RADIUS + 12
+
+    def __init__(self, task: PushT, rng: np.random.Generator):
+        self.task, self.rng = task, rng
+        self.noise = rng.uniform(0.02, 0.15)
+        self.speed = rng.uniform(0.5, 1.0)
+        self.goal = task.start(rng)
+        self.pushing = 0
+        self.contact = self.inward = np.zeros(2)
+        self.plan_needed = True
+
+    def __call__(self, state: np.ndarray) -> np.ndarray:
+        if self.plan_needed:
+            self._choose_contact(state)
+        agent, block, angle = state[:2], state[2:4], state[4]
+        contact = block + _rotate(self.contact, angle)
+        inward = _rotate(self.inward, angle)
+        if self.pushing > 0:
+            self.pushing -= 1
+            self.plan_needed = self.pushing == 0
+            target = agent + inward * self.REACH_PX + 0.5 * _across(contact - agent, inward)
+        else:
+            stand_off = contact - inward * self.CLEARANCE
+            target = _walk_round(agent, stand_off, block + _rotate(np.array(CENTRE_OF_GRAVITY), angle))
+            if np.linalg.norm(stand_off - agent) < 15:
+                self.pushing = int(self.rng.integers(4, 13))
+        target = np.clip(target, *INSIDE)
+        action = np.clip((target - agent) / REACH, -self.speed, self.speed) + self.rng.normal(0, self.noise, 2)
+        within = (np.array(INSIDE)[:, None] - agent) / REACH  # noise must not drive the agent through the wall
+        return np.clip(np.clip(action, *within), -1, 1).astype(np.float32)
+
+    def _choose_contact(self, state: np.ndarray) -> None:
+        """Pick the boundary point and inward normal (both in the block's frame) of the next push."""
+        if self.rng.random() < 0.15 or self.task.success(np.r_[self.goal[:4], state[4:]], self.goal):
+            self.goal = self.task.start(self.rng)
+        points, normals = _boundary(self.rng, self.CANDIDATES)
+        stand_off = state[2:4] + _rotate(points - normals * self.CLEARANCE, state[4])
+        reachable = ((stand_off > INSIDE[0]) & (stand_off < INSIDE[1])).all(axis=1)
+        arm = points - CENTRE_OF_GRAVITY
+        torque = (arm[:, 0] * normals[:, 1] - arm[:, 1] * normals[:, 0]) / 60
+        turn = (self.goal[4] - state[4] + np.pi) % (2 * np.pi) - np.pi
+        shift = self.goal[2:4] - state[2:4]
+        shift = shift / max(np.linalg.norm(shift), 60.0)
+        usefulness = _rotate(normals, state[4]) @ shift + torque * np.clip(turn, -1, 1)
+        if self.rng.random() < self.FREE_SHARE:
+            usefulness = self.rng.random(self.CANDIDATES)
+        best = int(np.argmax(np.where(reachable, usefulness, usefulness - 10)))
+        self.contact, self.inward = points[best], normals[best]
+        self.plan_needed = False
+
+
+def _rotate(vectors: np.ndarray, angle: float) -> np.ndarray:
+    """Vectors `(..., 2)` turned from the block's frame into the world's."""
+    cos, sin = np.cos(angle), np.sin(angle)
+    return np.stack([cos * vectors[..., 0] - sin * vectors[..., 1], sin * vectors[..., 0] + cos * vectors[..., 1]], -1)
+
+
+def _across(vector: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    """The part of `vector` at a right angle to the unit vector `direction`."""
+    return vector - direction * (vector @ direction)
+
+
+def _walk_round(agent: np.ndarray, to: np.ndarray, centre: np.ndarray, radius: float = 105.0) -> np.ndarray:
+    """The next way point from `agent` to `to` that keeps out of a disc round the block while the way is long."""
+    here, there = agent - centre, to - centre
+    from_angle, to_angle = np.arctan2(here[1], here[0]), np.arctan2(there[1], there[0])
+    gap = (to_angle - from_angle + np.pi) % (2 * np.pi) - np.pi
+    if abs(gap) < 0.5:
+        return to
+    ahead = from_angle + np.sign(gap) * min(abs(gap), 0.6)
+    return centre + max(radius, np.linalg.norm(here)) * np.array([np.cos(ahead), np.sin(ahead)])
+
+
+@functools.cache
+def _edges() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The outline's edges: begin, end and inward unit normal, each `(8, 2)`, in the block's frame."""
+    outline = np.array([(-60, 0), (60, 0), (60, 30), (15, 30), (15, 120), (-15, 120), (-15, 30), (-60, 30)], float)
+    end = np.roll(outline, -1, axis=0)
+    along = (end - outline) / np.linalg.norm(end - outline, axis=1, keepdims=True)
+    return outline, end, np.stack([-along[:, 1], along[:, 0]], -1)
+
+
+def _boundary(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Random points on the T's outline, uniform by length, with their inward normals, each `(count, 2)`."""
+    begin, end, normal = _edges()
+    length = np.linalg.norm(end - begin, axis=1)
+    edge = rng.choice(len(begin), count, p=length / length.sum())
+    along = rng.uniform(0.05, 0.95, (count, 1))
+    return begin[edge] + along * (end[edge] - begin[edge]), normal[edge]
+
+
+def _world(state: np.ndarray) -> tuple[pymunk.Space, pymunk.Body, pymunk.Body]:
+    """A fresh pymunk space in `state`, with its agent and block."""
+    space = pymunk.Space()
+    space.damping = 0.0
+    walls = [pymunk.Segment(space.static_body, begin, end, 2) for begin, end in WALLS]
+    agent = pymunk.Body(body_type=pymunk.Body.KINEMATIC)
+    agent.position, agent.velocity = tuple(state[:2].tolist()), tuple(state[5:7].tolist())
+    block = pymunk.Body(1.0, 2 * pymunk.moment_for_poly(1.0, BAR))
+    block.center_of_gravity = CENTRE_OF_GRAVITY
+    block.angle = float(state[4])  # before the position, which pymunk keeps by way of the centre of gravity
+    block.position = tuple(state[2:4].tolist())
+    space.add(
+        agent, block, *walls, pymunk.Circle(agent, AGENT_RADIUS), pymunk.Poly(block, BAR), pymunk.Poly(block, STEM)
+    )
+    return space, agent, block
+
+
+def _corners(pose: np.ndarray) -> list[np.ndarray]:
+    """The bar and the stem in the world's pixels for a pose (x, y, angle)."""
+    return [_rotate(np.array(part, float), pose[2]) + pose[:2] for part in (BAR, STEM)]
+
+
+def _lighter(colour: tuple[int, int, int]) -> tuple[int, int, int]:
+    return tuple(min(255, int(channel * 1.2)) for channel in colour)  # type: ignore[return-value]
+
+
+def _paint(state: np.ndarray, size: int) -> np.ndarray:
+    """The table drawn anti-aliased at twice the `size` and shrunk by area."""
+    picture = _table(2 * size).copy()
+    for part in _corners(state[2:5]):
+        cv2.fillPoly(picture, [_place(part, 2 * size)], _lighter(SLATE), cv2.LINE_AA, BITS)
+    radius = round(AGENT_RADIUS * 2 * size / WORLD * 2**BITS)
+    cv2.circle(picture, _place(state[:2], 2 * size).tolist(), radius, ROYAL, -1, cv2.LINE_AA, BITS)
+    return shrink(picture, size)
+
+
+@functools.cache
+def _table(canvas: int) -> np.ndarray:
+    """The walls and the green T on a `canvas` of pixels."""
+    picture = np.full((canvas, canvas, 3), 255, np.uint8)
+    corners = [_place(corner, canvas).tolist() for corner in ((5, 5), (506, 506))]
+    cv2.rectangle(picture, *corners, LIGHT_GRAY, 1, cv2.LINE_AA, BITS)
+    for part in _corners(ANCHOR):
+        cv2.fillPoly(picture, [_place(part, canvas)], LIGHT_GREEN, cv2.LINE_AA, BITS)
+    return picture
+
+
+def _place(points: np.ndarray | tuple[int, int], canvas: int) -> np.ndarray:
+    """World pixels as fixed-point pixels of a `canvas`."""
+    unit = canvas / WORLD * 2**BITS
+    return np.round((np.asarray(points) + 0.5) * unit - 2 ** (BITS - 1)).astype(np.int32)
+
+
+def _published(state: np.ndarray) -> np.ndarray:
+    """The published picture: 512 px, integer vertices, outlined shapes, scaled bilinearly to 224."""
+    picture = np.full((WORLD, WORLD, 3), 255, np.uint8)
+    for part in _corners(ANCHOR):
+        cv2.fillPoly(picture, [part.astype(np.int32)], LIGHT_GREEN)
+    for begin, end in WALLS:
+        cv2.line(picture, begin, end, LIGHT_GRAY, 4)
+    for part in _corners(state[2:5]):
+        corners = [np.round(part).astype(np.int32)]
+        cv2.fillPoly(picture, corners, _lighter(SLATE))
+        cv2.polylines(picture, corners, True, SLATE, 4)
+    centre = np.round(state[:2]).astype(int).tolist()
+    cv2.circle(picture, centre, int(AGENT_RADIUS), ROYAL, -1)
+    cv2.circle(picture, centre, int(AGENT_RADIUS) - 4, _lighter(ROYAL), -1)
+    return cv2.resize(picture, (224, 224), interpolation=cv2.INTER_LINEAR)

@@ -1,0 +1,79 @@
+"""Reacher: a two-link arm moves to a pose.
+
+State 4: shoulder and wrist angle in rad, their velocities in rad/s. Action 2: shoulder and wrist torque as a share of the
+motors' limit. Control rate 25 Hz: two physics steps of 0.02 s each. Start: shoulder uniform on a full turn, wrist uniform in
+its range of +-160 degrees, at rest. Success: both angles less than 0.05 rad from the goal's.
+
+One declared difference from the published task: the shoulder turns without end, so it is compared modulo a full turn.
+"""
+
+import numpy as np
+
+from envs.base import Policy
+from envs.mujoco_task import MujocoTask, mujoco  # first, because it checks MUJOCO_GL
+
+# isort: split
+from dm_control.suite import reacher
+
+PHYSICS_STEPS = 2
+STIFFNESS, DAMPING = 1.0, 0.1
+RANDOM_SHARE = 0.5
+
+
+class Reacher(MujocoTask):
+    """A two-link arm moves to a pose."""
+
+    name = "reacher"
+    state_names = ("shoulder", "wrist", "shoulder_velocity", "wrist_velocity")
+    action_names = ("shoulder_torque", "wrist_torque")
+    control_hz = 25.0
+    proprio = (0, 1, 2, 3)
+    movable = (0, 1)
+    moved_by = 0.05
+    rule = "shoulder (modulo a full turn) and wrist less than 0.05 rad from the goal"
+    unit = "rad"
+    camera = "fixed"
+
+    def __init__(self, size=None, look="fast", render_mode=None):
+        super().__init__(size, look, render_mode)
+        xml, assets = reacher.get_model_and_assets()
+        self.model = mujoco.MjModel.from_xml_string(xml.decode(), assets)
+        self.model.geom("target").rgba[3] = 0  # the goal is a pose, not a spot on the floor
+        self.data = mujoco.MjData(self.model)
+        self._wrist_range = self.model.joint("wrist").range
+
+    def start(self, rng):
+        return np.array([rng.uniform(-np.pi, np.pi), rng.uniform(*self._wrist_range), 0.0, 0.0])
+
+    def advance(self, state, action):
+        self.restore(state)
+        self.data.ctrl[:] = action
+        mujoco.mj_step(self.model, self.data, PHYSICS_STEPS)
+        return self.captured()
+
+    def success(self, state, goal):
+        return self.distance(state, goal) < 0.05
+
+    def distance(self, state, goal):
+        """The larger of the two angles' differences."""
+        shoulder, wrist = np.moveaxis(np.asarray(state)[..., :2] - np.asarray(goal)[..., :2], -1, 0)
+        return np.maximum(np.abs((shoulder + np.pi) % (2 * np.pi) - np.pi), np.abs(wrist))
+
+    def expert(self, rng) -> Policy:
+        """Half of the episodes are uniform random torques; the others reach random poses, one after another, with noise."""
+        if rng.random() < RANDOM_SHARE:
+            return lambda state: rng.uniform(-1, 1, 2).astype(np.float32)
+        noise = rng.uniform(0.0, 0.5)
+        pose, steps_left = self.start(rng), 0
+
+        def policy(state):
+            nonlocal pose, steps_left
+            if steps_left == 0:
+                pose, steps_left = self.start(rng), int(rng.integers(10, 40))
+            steps_left -= 1
+            error = pose[:2] - state[:2]
+            error[0] = (error[0] + np.pi) % (2 * np.pi) - np.pi
+            torque = STIFFNESS * error - DAMPING * state[2:] + rng.normal(0, noise, 2)
+            return np.clip(torque, -1, 1).astype(np.float32)
+
+        return policy
