@@ -1,9 +1,9 @@
 """The contract of a task: a gymnasium environment that is a pure function of its state vector.
 
-A task writes six methods (`start`, `advance`, `draw`, `success`, `distance`, `expert`) and a few class attributes; everything
-a user calls is here. Because `advance` and `draw` take the state as an argument and hide nothing between calls,
-`set_state(state()); step(a)` replays bit for bit, a planner can roll the real simulator from any state, and any state has a
-picture without disturbing the episode.
+A task writes seven methods (`start`, `advance`, `draw`, `portrait`, `success`, `distance`, `expert`) and a few class
+attributes; everything a user calls is here. Because `advance` and `draw` take the state as an argument and hide
+nothing between calls, `set_state(state()); step(a)` replays bit for bit, a planner can roll the real simulator from
+any state, and any state has a picture without disturbing the episode.
 """
 
 from collections.abc import Callable
@@ -27,8 +27,8 @@ class Task(gymnasium.Env):
     """A goal-conditioned task; the observation is the picture a world model sees, uint8 `(size, size, 3)`.
 
     `look="fast"` is what a compact model sees (64 px unless `size` says otherwise), `look="paper"` the published look
-    (224 px). `reset(options={"state": s, "goal": g})` starts from a given state towards a given goal; by default both are
-    drawn from the task's start distribution.
+    (224 px). `reset(options={"state": s, "goal": g})` starts from a given state towards a given goal; by default both
+    are drawn from the task's start distribution.
     """
 
     name: ClassVar[str]

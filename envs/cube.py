@@ -1,12 +1,13 @@
 """Cube: a robot arm with a gripper moves a cube (OGBench's single cube).
 
-State 41: MuJoCo's qpos (6 arm joints, 8 gripper joints, cube x, y, z in m and quaternion) and qvel (20). Action 5: effector
-dx, dy, dz (1 = 0.05 m), dyaw (1 = 0.3 rad), gripper closing (1 = from open to closed), relative to where the effector is.
-Control rate 20 Hz: 25 physics steps of 0.002 s. Start: OGBench's data-collection start, arm above the table with a random
-yaw, cube anywhere in its box. Success: the cube's centre at most 0.04 m from the goal's; arm and orientation do not count.
+State 41: MuJoCo's qpos (6 arm joints, 8 gripper joints, cube x, y, z in m and quaternion) and qvel (20). Action 5:
+effector dx, dy, dz (1 = 0.05 m), dyaw (1 = 0.3 rad), gripper closing (1 = from open to closed), relative to where the
+effector is. Control rate 20 Hz: 25 physics steps of 0.002 s. Start: OGBench's data-collection start, arm above the
+table with a random yaw, cube anywhere in its box. Success: the cube's centre at most 0.04 m from the goal's; arm and
+orientation do not count.
 
-One declared difference from OGBench: the effector is measured in the state itself, not one physics step earlier, so that
-the state vector is all there is.
+One declared difference from OGBench: the effector is measured in the state itself, not one physics step earlier, so
+that the state vector is all there is.
 """
 
 import numpy as np

@@ -17,8 +17,9 @@ KNOWN_GOOD = "QQWORLD_GL_CHECKED"  # the backend that a parent process has alrea
 def choose_backend() -> str:
     """The GL backend that works here, set in `MUJOCO_GL` so that child processes use it too.
 
-    A value that the user set is respected. Elsewhere than on Linux the choice is MuJoCo's. On Linux EGL and then OSMesa are
-    tried in a child process with a time limit, so that a broken driver can neither hang nor crash this one.
+    A value that the user set is respected. Elsewhere than on Linux the choice is MuJoCo's. On Linux EGL and then
+    OSMesa are tried in a child process with a time limit, so that a broken driver can neither hang nor crash this
+    one.
     """
     wanted = os.environ.get("MUJOCO_GL")
     if sys.platform != "linux":

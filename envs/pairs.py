@@ -29,8 +29,8 @@ class Pair(NamedTuple):
 def pairs(env: str | Task, seed: int, n: int, offset: int = OFFSET) -> list[Pair]:
     """`n` pairs, one an episode: the goal is the state `offset` steps after the start in an episode of the data policy.
 
-    Starts that already satisfy their goal are left out. The list depends on task, seed and offset only, and a longer list
-    begins with the shorter one.
+    Starts that already satisfy their goal are left out. The list depends on task, seed and offset only, and a longer
+    list begins with the shorter one.
     """
     import envs
 

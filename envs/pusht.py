@@ -1,15 +1,15 @@
 """PushT: a disc pushes a T-shaped block on a table.
 
-State 7: agent x, y, block x, y (middle of the bar's outer edge), block angle in [0, 2 pi), agent vx, vy, in pixels of a
-512 x 512 world, x right, y down. Action 2: where the agent should go next, relative to where it is, in units of 100 px.
-Control rate 10 Hz, ten physics steps of 0.01 s each. Start: agent uniform on [50, 450]^2, block on [100, 400]^2, any angle.
-Success: agent and block positions together less than 20 px from the goal's (as one 4-vector) and the block's angle less than
-20 degrees from the goal's.
+State 7: agent x, y, block x, y (middle of the bar's outer edge), block angle in [0, 2 pi), agent vx, vy, in pixels of
+a 512 x 512 world, x right, y down. Action 2: where the agent should go next, relative to where it is, in units of 100
+px. Control rate 10 Hz, ten physics steps of 0.01 s each. Start: agent uniform on [50, 450]^2, block on [100, 400]^2,
+any angle. Success: agent and block positions together less than 20 px from the goal's (as one 4-vector) and the
+block's angle less than 20 degrees from the goal's.
 
-Two declared differences from the published task make seven numbers the whole state, so that a state replays bit for bit.
-Pymunk moves a pushed block at the beginning of the next physics step; here that pending motion is completed before the state
-is read, and contacts are found afresh at every control step. `set_state` sets the state as given; the published one lets
-0.01 s pass.
+Two declared differences from the published task make seven numbers the whole state, so that a state replays bit for
+bit. Pymunk moves a pushed block at the beginning of the next physics step; here that pending motion is completed
+before the state is read, and contacts are found afresh at every control step. `set_state` sets the state as given;
+the published one lets 0.01 s pass.
 """
 
 import functools
@@ -90,8 +90,9 @@ class PushT(Task):
 class Pusher:
     """Pushes the T again and again: walk round it to a contact point, push through it for a while, choose another.
 
-    The contact point is the one of many random ones whose push turns and shifts the T most nearly towards a random goal
-    pose; a fresh goal is drawn now and then. A third of the pushes ignore the goal, and Gaussian noise lies on every action.
+    The contact point is the one of many random ones whose push turns and shifts the T most nearly towards a random
+    goal pose; a fresh goal is drawn now and then. A third of the pushes ignore the goal, and Gaussian noise lies on
+    every action.
     """
 
     FREE_SHARE = 1 / 3

@@ -1,8 +1,8 @@
 """Reacher: a two-link arm moves to a pose.
 
-State 4: shoulder and wrist angle in rad, their velocities in rad/s. Action 2: shoulder and wrist torque as a share of the
-motors' limit. Control rate 25 Hz: two physics steps of 0.02 s each. Start: shoulder uniform on a full turn, wrist uniform in
-its range of +-160 degrees, at rest. Success: both angles less than 0.05 rad from the goal's.
+State 4: shoulder and wrist angle in rad, their velocities in rad/s. Action 2: shoulder and wrist torque as a share of
+the motors' limit. Control rate 25 Hz: two physics steps of 0.02 s each. Start: shoulder uniform on a full turn, wrist
+uniform in its range of +-160 degrees, at rest. Success: both angles less than 0.05 rad from the goal's.
 
 One declared difference from the published task: the shoulder turns without end, so it is compared modulo a full turn.
 """
@@ -60,7 +60,7 @@ class Reacher(MujocoTask):
         return np.maximum(np.abs((shoulder + np.pi) % (2 * np.pi) - np.pi), np.abs(wrist))
 
     def expert(self, rng) -> Policy:
-        """Half of the episodes are uniform random torques; the others reach random poses, one after another, with noise."""
+        """Half of the episodes are uniform random torques; the others reach random poses in turn, with noise."""
         if rng.random() < RANDOM_SHARE:
             return lambda state: rng.uniform(-1, 1, 2).astype(np.float32)
         noise = rng.uniform(0.0, 0.5)

@@ -1,11 +1,12 @@
 """Two-Room: a disc walks between two rooms joined by one door.
 
-State 2: agent x, y in pixels of a 224 x 224 world, x right, y down. Action 2: dx, dy in [-1, 1], each worth 5 px a step.
-Control rate 10 steps a second (the published task has no clock). Start: uniform over the free floor. Success: the agent is
-less than 16 px from the goal.
+State 2: agent x, y in pixels of a 224 x 224 world, x right, y down. Action 2: dx, dy in [-1, 1], each worth 5 px a
+step. Control rate 10 steps a second (the published task has no clock). Start: uniform over the free floor. Success:
+the agent is less than 16 px from the goal.
 
-One declared difference from the published task: a move is swept, so nobody passes through a wall. An agent meets the wall
-where its path does (the published test looks at the end point only), and in the doorway it slides along the door's edge.
+One declared difference from the published task: a move is swept, so nobody passes through a wall. An agent meets the
+wall where its path does (the published test looks at the end point only), and in the doorway it slides along the
+door's edge.
 """
 
 import functools
@@ -68,8 +69,8 @@ class TwoRoom(Task):
     def expert(self, rng) -> Policy:
         """Walk to a random goal, through the door when it lies in the other room, then to the next one.
 
-        The Gaussian noise on the action is drawn once an episode from 0 to 1.5: the published 2.0 lets a random agent solve a
-        quarter of all pairs.
+        The Gaussian noise on the action is drawn once an episode from 0 to 1.5: the published 2.0 lets a random agent
+        solve a quarter of all pairs.
         """
         noise = rng.uniform(0.0, 1.5)
         goal = self.start(rng)
@@ -81,7 +82,7 @@ class TwoRoom(Task):
             target = goal
             if (state[0] < WALL) != (goal[0] < WALL):
                 door = np.array([WALL, DOOR])
-                beyond = door + [np.sign(goal[0] - WALL) * 14, 0]
+                beyond = np.array([WALL + np.sign(goal[0] - WALL) * 14, DOOR])
                 target = door if np.linalg.norm(door - state) >= 10.5 else beyond
             direction = target - state
             direction = direction / max(np.linalg.norm(direction), 1e-6)
