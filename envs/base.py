@@ -1,9 +1,9 @@
 """The contract of a task: a gymnasium environment that is a pure function of its state vector.
 
-A task writes seven methods (`start`, `advance`, `draw`, `portrait`, `success`, `distance`, `expert`) and a few class
-attributes; everything a user calls is here. Because `advance` and `draw` take the state as an argument and hide
-nothing between calls, `set_state(state()); step(a)` replays bit for bit, a planner can roll the real simulator from
-any state, and any state has a picture without disturbing the episode.
+A task writes eight methods (`start`, `advance`, `draw`, `portrait`, `success`, `distance`, `features`, `expert`) and
+a few class attributes; everything a user calls is here. Because `advance` and `draw` take the state as an argument
+and hide nothing between calls, `set_state(state()); step(a)` replays bit for bit, a planner can roll the real
+simulator from any state, and any state has a picture without disturbing the episode.
 """
 
 from collections.abc import Callable
@@ -89,6 +89,11 @@ class Task(gymnasium.Env):
 
     def distance(self, state: np.ndarray, goal: np.ndarray) -> np.ndarray:
         """How far `state` `(..., S)` is from `goal` `(..., S)`, in `unit`: float `(...)`."""
+        raise NotImplementedError
+
+    def features(self, state: np.ndarray) -> np.ndarray:
+        """Where `state` `(..., S)` lies in a Euclidean space `(..., F)` in which near means alike: angles as points on a
+        circle, everything in the size of what the success rule can tell apart."""
         raise NotImplementedError
 
     def expert(self, rng: np.random.Generator) -> Policy:

@@ -83,6 +83,9 @@ class Cube(MujocoTask):
     def distance(self, state, goal):
         return np.linalg.norm(np.asarray(state)[..., CUBE_POSITION] - np.asarray(goal)[..., CUBE_POSITION], axis=-1)
 
+    def features(self, state):
+        return np.asarray(state)[..., CUBE_POSITION] / 0.04
+
     def expert(self, rng) -> Policy:
         """OGBench's Markov oracle with per-episode noise; as soon as the cube is placed it gets a new target."""
         oracle = CubeMarkovOracle(env=self._ogbench, min_norm=0.4)

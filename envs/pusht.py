@@ -80,6 +80,11 @@ class PushT(Task):
     def distance(self, state, goal):
         return np.linalg.norm(np.asarray(state)[..., :4] - np.asarray(goal)[..., :4], axis=-1)
 
+    def features(self, state):
+        state = np.asarray(state)
+        angle = state[..., 4:5]
+        return np.concatenate([state[..., :4] / 20, np.cos(angle) * 9 / np.pi, np.sin(angle) * 9 / np.pi], axis=-1)
+
     def reward(self, state, goal):
         return -float(np.linalg.norm(goal - state))  # as published
 

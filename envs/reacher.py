@@ -59,6 +59,10 @@ class Reacher(MujocoTask):
         shoulder, wrist = np.moveaxis(np.asarray(state)[..., :2] - np.asarray(goal)[..., :2], -1, 0)
         return np.maximum(np.abs((shoulder + np.pi) % (2 * np.pi) - np.pi), np.abs(wrist))
 
+    def features(self, state):
+        shoulder, wrist = np.moveaxis(np.asarray(state)[..., :2], -1, 0)
+        return np.stack([np.cos(shoulder), np.sin(shoulder), wrist], axis=-1) / 0.05
+
     def expert(self, rng) -> Policy:
         """Half of the episodes are uniform random torques; the others reach random poses in turn, with noise."""
         if rng.random() < RANDOM_SHARE:
