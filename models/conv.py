@@ -7,17 +7,19 @@ from torch import Tensor, nn
 
 
 class ConvEncoder(nn.Sequential):
-    """One 4x4 stride-2 convolution with BatchNorm per entry of `channels`, then all features in a row.
+    """One strided convolution with BatchNorm per entry of `channels`, then all features in a row.
 
-    `(B, 3, S, S)` to `(B, channels[-1] * (S / 2^stages)^2)`. Pictures arrive channels-last and stay so: the flattened
+    The first strides by `stem`, the others by 2, with kernels of twice the stride: `(B, 3, S, S)` to
+    `(B, channels[-1] * (S / stem / 2^(stages-1))^2)`. Pictures arrive channels-last and stay so: the flattened
     features run over rows, columns, then channels, and cost no copy.
     """
 
-    def __init__(self, channels: Sequence[int], activation: Callable[[], nn.Module] = nn.GELU):
+    def __init__(self, channels: Sequence[int], stem: int = 2, activation: Callable[[], nn.Module] = nn.GELU):
         layers: list[nn.Module] = []
         for inputs, outputs in pairwise((3, *channels)):
+            stride = 2 if layers else stem
             # No bias: the norm that follows would remove it.
-            convolution = nn.Conv2d(inputs, outputs, kernel_size=4, stride=2, padding=1, bias=False)
+            convolution = nn.Conv2d(inputs, outputs, 2 * stride, stride, padding=stride // 2, bias=False)
             layers += [convolution, nn.BatchNorm2d(outputs), activation()]
         super().__init__(*layers, FlattenChannelsLast())
 

@@ -53,7 +53,9 @@ class Compact:
     history: int = 3
     action_block: int = 5
     channels: tuple[int, ...] = (16, 32, 64, 128)
-    """Output channels of each stride-2 stage of the encoder."""
+    """Output channels of each stage of the encoder."""
+    stem: int = 2
+    """Stride of the first stage, the others stride by 2; 4 with one stage less is 1.6 times as fast."""
     hidden: int = 256
     """Width of the encoder's last hidden layer."""
     width: int = 192
@@ -70,11 +72,11 @@ class Compact:
     """Predict the change of the latent; without it latents become fast functions of the agent alone."""
 
     def build(self, action_dim: int) -> WorldModel:
-        cell = 2 ** len(self.channels)
+        cell = self.stem * 2 ** (len(self.channels) - 1)
         if self.image_size % cell or self.width % self.heads:
             raise ValueError(
-                f"the compact preset halves the picture {len(self.channels)} times and splits its width over "
-                f"{self.heads} heads: {self.image_size} px and width {self.width} do not divide"
+                f"the compact preset shrinks the picture {cell} times and splits its width over {self.heads} heads: "
+                f"{self.image_size} px and width {self.width} do not divide"
             )
         activation = ACTIVATIONS[self.activation]
         features = self.channels[-1] * (self.image_size // cell) ** 2
@@ -88,7 +90,7 @@ class Compact:
             nn.init.zeros_(pred_proj.weight)
             nn.init.zeros_(pred_proj.bias)
         return WorldModel(
-            ConvEncoder(self.channels, activation),
+            ConvEncoder(self.channels, self.stem, activation),
             Head(features, self.hidden, self.latent, activation),
             ActionEncoder(self.action_block * action_dim, self.width, self.width),
             predictor,
