@@ -1,0 +1,77 @@
+"""World models as a planner sees them: the simulator as one, and what a name on the command line finds."""
+
+import numpy as np
+import pytest
+
+import envs
+from agent import world_model
+from agent.world_model import SimulatorWorldModel
+
+
+@pytest.mark.parametrize("name", envs.TASKS)
+def test_a_rollout_of_the_simulator_is_what_the_environment_does(name):
+    task, env = envs.make(name), envs.make(name)
+    model = SimulatorWorldModel(task, action_block=2)
+    rng = np.random.default_rng(0)
+    actions = rng.uniform(-1, 1, (3, 4, 2 * model.action_dim)).astype(np.float32)
+    starts = [env.start(rng) for _ in range(3)]
+
+    latents = model.rollout(model.encode(np.stack(starts))[:, None], np.empty((3, 0, 2 * model.action_dim)), actions)
+
+    for start, plan, imagined in zip(starts, actions, latents, strict=True):
+        env.set_state(start)
+        for block, latent in zip(plan, imagined, strict=True):
+            for action in block.reshape(2, -1):
+                env.set_state(env.advance(env.state(), np.clip(action.astype(np.float64), -1, 1)))
+            np.testing.assert_array_equal(latent[model.cost_size :], env.state())
+            np.testing.assert_array_equal(latent[: model.cost_size], env.features(env.state()))
+
+
+def test_one_context_serves_all_candidates():
+    model = SimulatorWorldModel(envs.make("two-room"))
+    context, actions = (
+        model.encode(np.array([[50.0, 60.0]]))[:, None],
+        np.random.default_rng(0).uniform(-1, 1, (4, 2, 10)),
+    )
+    shared = model.rollout(context, np.empty((1, 0, 10)), actions)
+    repeated = model.rollout(np.repeat(context, 4, axis=0), np.empty((4, 0, 10)), actions)
+    np.testing.assert_array_equal(shared, repeated)
+
+
+def test_actions_beyond_the_box_act_like_the_box():
+    model = SimulatorWorldModel(envs.make("two-room"))
+    context = model.encode(np.array([[50.0, 60.0]]))[:, None]
+    far, edge = (model.rollout(context, np.empty((1, 0, 10)), np.full((1, 1, 10), v)) for v in (7.0, 1.0))
+    np.testing.assert_array_equal(far, edge)
+
+
+def test_a_class_is_named_by_module_and_name_and_gets_a_task_of_its_own():
+    task = envs.make("reacher")
+    model = world_model.load("agent.world_model:SimulatorWorldModel", task)
+    assert isinstance(model, SimulatorWorldModel)
+    assert model.task == "reacher"
+    assert model._task is not task
+
+
+@pytest.mark.parametrize(
+    ("model", "complaint"),
+    [
+        ("nowhere.onnx", "no model nowhere.onnx, here or under pretrained/two-room/"),
+        ("no.such.module:Model", "neither a file nor a class"),
+        ("agent.world_model:NoSuchClass", "neither a file nor a class"),
+        (":", "neither a file nor a class"),
+    ],
+)
+def test_a_name_that_finds_nothing_is_refused_in_one_sentence(model, complaint):
+    with pytest.raises(envs.BadInput, match=complaint):
+        world_model.load(model, "two-room")
+
+
+def test_a_name_that_finds_nothing_lists_what_is_shipped(tmp_path, monkeypatch):
+    monkeypatch.setattr(world_model, "PRETRAINED", tmp_path)
+    (tmp_path / "two-room").mkdir()
+    for name in ("qqworld.onnx", "lewm.onnx"):
+        (tmp_path / "two-room" / name).touch()
+    with pytest.raises(envs.BadInput, match=r"which holds lewm\.onnx, qqworld\.onnx$"):
+        world_model.load("other.onnx", "two-room")
+    assert world_model.find("lewm.onnx", "two-room") == tmp_path / "two-room" / "lewm.onnx"
