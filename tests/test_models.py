@@ -7,6 +7,8 @@ from torch import nn
 import models
 from models.vit import Block as ViTBlock
 
+torch.set_num_threads(1)  # the test workers already share the cores
+
 
 def count(module: nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())

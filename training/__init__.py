@@ -1,0 +1,1 @@
+"""Training: the objectives, data windows, the trainer and its diagnostics. It reads files, never simulators."""

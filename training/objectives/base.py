@@ -1,0 +1,62 @@
+"""What every objective is: prediction error plus named, weighted terms on the latents of one batch."""
+
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class Loss(NamedTuple):
+    """The number to minimise and what it is made of: each term before its weight, and its weight."""
+
+    total: Tensor
+    terms: dict[str, Tensor]
+    weights: dict[str, float]
+
+
+class Objective(nn.Module):
+    """Prediction MSE plus `weights[name] * terms[name]`; both sides of the prediction get gradient.
+
+    Latents are `(T, B, D)`: T frames of B windows, over all ranks. A subclass sets `self.weights` and writes `terms`;
+    everything it computes is float32, also when the network runs in bfloat16. What must survive a restart is a buffer.
+    """
+
+    frames: ClassVar[int] = 4
+    """Frames of a training window; the predictor then sees `frames - 1` of them."""
+    lr: ClassVar[float] = 5e-5
+    """The published learning rate, for the published network and batch."""
+    published: ClassVar[dict[str, dict[str, Any]]] = {}
+    """Settings published for single tasks."""
+    weights: dict[str, float]
+
+    def __init__(self, latent: int = 192, action_size: int = 10):
+        super().__init__()
+        self.latent, self.action_size, self.weights = latent, action_size, {}
+
+    def terms(self, latents: Tensor, actions: Tensor, generator: torch.Generator) -> dict[str, Tensor]:
+        """Named scalars of latents `(T, B, D)` and z-scored action blocks `(T, B, k*A)`."""
+        return {}
+
+    def forward(self, latents: Tensor, errors: Tensor, actions: Tensor, generator: torch.Generator) -> Loss:
+        """The loss of latents `(T, B, D)`, prediction errors (any shape) and z-scored action blocks `(T, B, k*A)`."""
+        with torch.autocast(latents.device.type, enabled=False):
+            terms = {"prediction": errors.float().square().mean()}
+            terms |= self.terms(latents.float(), actions.float(), generator)
+        weights = {"prediction": 1.0, **self.weights}
+        total = torch.stack([weights[name] * value for name, value in terms.items()]).sum()
+        return Loss(total, terms, weights)
+
+
+class NoRegulariser(Objective):
+    """Prediction error alone: the control that shows the collapse the others prevent."""
+
+
+def directions(count: int, latent: int, generator: torch.Generator, like: Tensor) -> Tensor:
+    """Random unit vectors `(count, latent)`, drawn on the CPU so that every device and rank gets the same."""
+    return F.normalize(torch.randn(count, latent, generator=generator), dim=1).to(like)
+
+
+def project(latents: Tensor, units: Tensor) -> Tensor:
+    """Samples `(B, T, S)` of latents `(T, B, D)` along directions `(S, D)`, contiguous in B for the sort."""
+    return (units @ latents.transpose(1, 2)).movedim(-1, 0)
