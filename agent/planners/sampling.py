@@ -1,0 +1,154 @@
+"""What sampling planners share: settings, costs, and one rollout for the candidates of several problems."""
+
+import dataclasses
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from agent.planner import Plan, Problem
+from agent.planners.space import SearchSpace
+from agent.world_model import WorldModel
+from envs import BadInput
+
+Cost = Literal["terminal", "min", "sum"]
+
+
+class Found(NamedTuple):
+    """What a search comes back with, in search units: the answer `(H, k*A)` and the elites `(E, H, k*A)`."""
+
+    answer: np.ndarray
+    elites: np.ndarray
+
+
+Search = Generator[np.ndarray, np.ndarray, Found]
+"""Yields candidates `(N, H, k*A)` in search units and is sent their costs `(N,)`."""
+
+
+@dataclass(frozen=True)
+class SamplingPlanner:
+    """A planner that tries candidates, many at a time, and learns from their costs."""
+
+    candidates: int = 100
+    """Candidates in one iteration."""
+    iterations: int = 10
+    """Iterations at most."""
+    horizon: int = 5
+    """Blocks that a plan looks ahead."""
+    cost: Cost = "terminal"
+    """Squared latent distance to the goal: after the last block, the least over all blocks, or their sum."""
+    replan: int = 1
+    """Blocks of a plan that are carried out before the next plan."""
+    context: int = 1
+    """Latents of context, one block apart, at most."""
+
+    name: ClassVar[str]
+
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if field.type in (int, float) and (isinstance(value, bool) or not isinstance(value, field.type | int)):
+                kind = "a whole number" if field.type is int else "a number"
+                raise BadInput(f"{field.name} of the planner is {kind}, got {value!r}")
+        for count in ("candidates", "iterations", "horizon", "replan", "context"):
+            if getattr(self, count) < 1:
+                raise BadInput(f"{count} of the planner must be at least 1, got {getattr(self, count)}")
+        if self.cost not in ("terminal", "min", "sum"):
+            raise BadInput(f"cost of the planner is terminal, min or sum, got {self.cost!r}")
+        if self.replan > self.horizon:
+            raise BadInput(f"a plan of {self.horizon} blocks cannot be carried out for {self.replan}: lower replan")
+
+    def search(self, space: SearchSpace, problem: Problem, late: Callable[[], bool]) -> Search:
+        """Look for good candidates; asks `late` after every iteration whether there is time for another."""
+        raise NotImplementedError
+
+    def __call__(self, model: WorldModel, problems: Sequence[Problem], deadline: float | None = None) -> list[Plan]:
+        """Run one search for each problem side by side, their candidates stacked in one rollout an iteration."""
+        if self.horizon > model.horizon:
+            raise BadInput(f"this model predicts {model.horizon} blocks at most, not {self.horizon}: lower horizon")
+        started = time.perf_counter()
+        space = SearchSpace.of(model, self.horizon)
+        rollouts = _Rollouts(model, self.cost, problems)
+
+        def late() -> bool:
+            now = time.perf_counter()
+            return deadline is not None and now + (now - started) / rollouts.count > deadline
+
+        searches = [self.search(space, problem, late) for problem in problems]
+        candidates = {number: space.actions(next(search)) for number, search in enumerate(searches)}
+        last: dict[int, np.ndarray] = {}
+        iterations: Counter[int] = Counter()
+        found: dict[int, Found] = {}
+        while candidates:
+            last |= candidates
+            iterations.update(candidates.keys())
+            for number, costs in rollouts.costs(candidates).items():
+                try:
+                    candidates[number] = space.actions(searches[number].send(costs))
+                except StopIteration as stop:
+                    found[number] = stop.value
+                    del candidates[number]
+
+        answers = {number: space.actions(found[number].answer)[None] for number in range(len(problems))}
+        predicted = rollouts.latents(answers)
+        total = time.perf_counter() - started
+        ms = {"search": total - rollouts.seconds, "rollout": rollouts.seconds, "total": total}
+        return [
+            Plan(
+                actions=answers[number][0],
+                latents=latents[0],
+                distances=(distances := latent_distance(model, latents, problems[number].goal))[0],
+                cost=float(reduce(distances, self.cost)[0]),
+                elites=space.actions(found[number].elites),
+                candidates=last[number],
+                iterations=iterations[number],
+                ms={phase: 1e3 * seconds for phase, seconds in ms.items()},
+            )
+            for number, latents in predicted.items()
+        ]
+
+
+class _Rollouts:
+    """Rolls candidates of several problems in one call, and keeps the time that it takes."""
+
+    def __init__(self, model: WorldModel, cost: Cost, problems: Sequence[Problem]):
+        self.model, self.cost, self.problems = model, cost, problems
+        self.count, self.seconds = 0, 0.0
+
+    def latents(self, candidates: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
+        """Predicted latents `(N, H, D)` for each problem's candidates `(N, H, k*A)`."""
+        chosen = [self.problems[number] for number in candidates]
+        context = np.stack([problem.context for problem in chosen])
+        past = np.stack([problem.past_actions for problem in chosen])
+        counts = [len(actions) for actions in candidates.values()]
+        if len(chosen) > 1:
+            context, past = np.repeat(context, counts, axis=0), np.repeat(past, counts, axis=0)
+        started = time.perf_counter()
+        latents = self.model.rollout(context, past, np.concatenate(list(candidates.values())))
+        self.seconds += time.perf_counter() - started
+        self.count += 1
+        return dict(zip(candidates, np.split(latents, np.cumsum(counts)[:-1]), strict=True))
+
+    def costs(self, candidates: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
+        """What each problem's candidates cost `(N,)`."""
+        costs = {
+            number: reduce(latent_distance(self.model, latents, self.problems[number].goal), self.cost)
+            for number, latents in self.latents(candidates).items()
+        }
+        if not all(np.isfinite(cost).all() for cost in costs.values()):
+            raise FloatingPointError("the world model predicts latents that are not finite numbers")
+        return costs
+
+
+def latent_distance(model: WorldModel, latents: np.ndarray, goal: np.ndarray) -> np.ndarray:
+    """Squared distance `(...)` of latents `(..., D)` to a goal `(D,)` in the numbers that count."""
+    difference = latents[..., : model.cost_size].astype(np.float64) - goal[: model.cost_size]
+    return np.square(difference).sum(axis=-1)
+
+
+def reduce(distances: np.ndarray, cost: Cost) -> np.ndarray:
+    """One cost `(N,)` for each candidate from its distances `(N, H)` after each block."""
+    return {"terminal": distances[:, -1], "min": distances.min(axis=1), "sum": distances.sum(axis=1)}[cost]

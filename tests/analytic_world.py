@@ -1,0 +1,31 @@
+"""Worlds whose best plan is known, as `WorldModel`s in a few lines of numpy."""
+
+import time
+
+import numpy as np
+
+
+class PointWorld:
+    """A point in the plane; each action moves it by `gain` times itself, so a goal in reach has a perfect plan.
+
+    A latent is the position. Every candidate is rolled on its own, so the result cannot depend on its neighbours.
+    """
+
+    task, image_size, look, sees = "two-room", 8, "fast", "state"
+
+    def __init__(self, gain=0.2, box=1.0, block=5, horizon=5, history=1, std=0.5, slow_s=0.0):
+        self.action_dim, self.action_block, self.horizon, self.history = 2, block, horizon, history
+        self.action_low, self.action_high = np.full(2, -box), np.full(2, box)
+        self.action_mean, self.action_std = np.zeros(2), np.full(2, std)
+        self.latent_size = self.cost_size = 2
+        self.gain, self.slow_s = gain, slow_s
+        self.calls: list[int] = []
+
+    def encode(self, observations):
+        return np.asarray(observations, np.float64)
+
+    def rollout(self, context, past_actions, actions):
+        self.calls.append(len(actions))
+        time.sleep(self.slow_s)
+        moves = actions.astype(np.float64).reshape(*actions.shape[:2], self.action_block, 2).sum(axis=2)
+        return context[:, -1:, :] + self.gain * np.cumsum(moves, axis=1)
