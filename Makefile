@@ -2,18 +2,33 @@
 PYTHON ?= python3
 BIN := .venv/bin
 TASK ?= pusht
+SYSTEM := libegl1 libosmesa6 libgl1
 
-.PHONY: setup play test lint clean
+.PHONY: setup play test lint system clean
 
 setup: .venv/base
+
 play: .venv/base
 	$(BIN)/python play.py --env $(TASK) --model qqworld.onnx
-test: .venv/full
+
+test: .venv/full system
 	$(BIN)/python -m pytest -n 2
+
 lint: .venv/full
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# MuJoCo renders without a screen through these Debian packages.
+system:
+	@command -v dpkg > /dev/null || exit 0; \
+	missing=$$(for package in $(SYSTEM); do dpkg -s $$package > /dev/null 2>&1 || echo $$package; done); \
+	[ -z "$$missing" ] && exit 0; \
+	root=$$([ "$$(id -u)" = 0 ] || echo "sudo -n"); \
+	$$root true 2> /dev/null || { echo "please install" $$missing; exit 0; }; \
+	echo "installing" $$missing; \
+	$$root apt-get update -qq && $$root apt-get install -y -qq --no-install-recommends $$missing > /dev/null
+
 clean:
 	rm -rf .venv build *.egg-info .pytest_cache .mypy_cache .ruff_cache
 
@@ -23,6 +38,6 @@ clean:
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
-.venv/full: .venv/base system-gl.sh
+.venv/full: .venv/base
 	$(BIN)/python -m pip install --quiet --editable '.[train,dev]'
 	touch $@

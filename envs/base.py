@@ -92,8 +92,10 @@ class Task(gymnasium.Env):
         raise NotImplementedError
 
     def features(self, state: np.ndarray) -> np.ndarray:
-        """Where `state` `(..., S)` lies in a Euclidean space `(..., F)` in which near means alike: angles as points on a
-        circle, everything in the size of what the success rule can tell apart."""
+        """Where `state` `(..., S)` lies in a Euclidean space `(..., F)` in which near means alike.
+
+        Angles are points on a circle, and 1 is about as much as the success rule can tell apart.
+        """
         raise NotImplementedError
 
     def expert(self, rng: np.random.Generator) -> Policy:
@@ -122,6 +124,17 @@ class Task(gymnasium.Env):
         """Whether the thing that the goal is about moved between two states `(..., S)`: bool `(...)`."""
         change = np.asarray(after)[..., self.movable] - np.asarray(before)[..., self.movable]
         return np.linalg.norm(change, axis=-1) > self.moved_by
+
+    def episode(self, rng: np.random.Generator, steps: int) -> tuple[np.ndarray, np.ndarray]:
+        """One episode of the data policy: states `(steps + 1, S)` and the actions `(steps, A)` between them."""
+        state = self.start(rng)
+        policy = self.expert(rng)
+        states, actions = [state], []
+        for _ in range(steps):
+            actions.append(policy(state))
+            state = self.advance(state, actions[-1])
+            states.append(state)
+        return np.stack(states), np.stack(actions)
 
     def picture(self, size: int = 480, state: np.ndarray | None = None) -> np.ndarray:
         """The current state (or `state`) for people, in full quality: uint8 `(size, size, 3)`."""

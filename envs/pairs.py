@@ -40,7 +40,7 @@ def pairs(env: str | Task, seed: int, n: int, offset: int = OFFSET) -> list[Pair
     found: list[Pair] = []
     for episode in range(n * MAX_EPISODES_PER_PAIR):
         rng = np.random.default_rng([_PAIR_SPACE, seed, offset, episode])
-        states = expert_states(task, rng, max(task.episode_steps, 2 * offset))
+        states, _ = task.episode(rng, max(task.episode_steps, 2 * offset))
         unsolved = np.flatnonzero(~task.success(states[:-offset], states[offset:]))
         if len(unsolved):
             step = int(rng.choice(unsolved))
@@ -50,17 +50,6 @@ def pairs(env: str | Task, seed: int, n: int, offset: int = OFFSET) -> list[Pair
     raise BadInput(
         f"the data policy of {task.name} moves too little: {len(found)} unsolved pairs in {episode + 1} episodes"
     )
-
-
-def expert_states(task: Task, rng: np.random.Generator, steps: int) -> np.ndarray:
-    """The states `(steps + 1, S)` of one episode of the data policy, without rendering."""
-    state = task.start(rng)
-    policy = task.expert(rng)
-    states = [state]
-    for _ in range(steps):
-        state = task.advance(state, policy(state))
-        states.append(state)
-    return np.stack(states)
 
 
 def fingerprint(found: Sequence[Pair]) -> str:

@@ -136,7 +136,7 @@ class Pusher:
 
     def _choose_contact(self, state: np.ndarray) -> None:
         """Pick the boundary point and inward normal (both in the block's frame) of the next push."""
-        if self.rng.random() < 0.15 or self.task.success(np.r_[self.goal[:4], state[4:]], self.goal):
+        if self.rng.random() < 0.15 or np.linalg.norm(self.goal[2:4] - state[2:4]) < 20:
             self.goal = self.task.start(self.rng)
         points, normals = _boundary(self.rng, self.CANDIDATES)
         stand_off = state[2:4] + _rotate(points - normals * self.CLEARANCE, state[4])
@@ -234,8 +234,8 @@ def _paint(state: np.ndarray, size: int) -> np.ndarray:
 def _table(canvas: int) -> np.ndarray:
     """The walls and the green T on a `canvas` of pixels."""
     picture = np.full((canvas, canvas, 3), 255, np.uint8)
-    corners = [_place(corner, canvas).tolist() for corner in ((5, 5), (506, 506))]
-    cv2.rectangle(picture, *corners, LIGHT_GRAY, 1, cv2.LINE_AA, BITS)
+    begin, end = (_place(corner, canvas).tolist() for corner in ((5, 5), (506, 506)))
+    cv2.rectangle(picture, begin, end, LIGHT_GRAY, 1, cv2.LINE_AA, BITS)
     for part in _corners(ANCHOR):
         cv2.fillPoly(picture, [_place(part, canvas)], LIGHT_GREEN, cv2.LINE_AA, BITS)
     return picture

@@ -22,7 +22,7 @@ WALL, WALL_HALF = 112, 5
 WALL_LEFT, WALL_RIGHT = WALL - WALL_HALF - RADIUS, WALL + WALL_HALF + RADIUS  # where the agent's centre meets the wall
 DOOR, DOOR_HALF, DOOR_SLACK = 49, 14, 1.75
 DOOR_TOP, DOOR_BOTTOM = DOOR - DOOR_HALF - DOOR_SLACK, DOOR + DOOR_HALF + DOOR_SLACK
-AGENT_RGB = np.array([255.0, 0.0, 0.0])
+AGENT_RGB = np.array([255, 0, 0], np.float32)
 SAMPLING = (14.0, 209.0)
 
 
@@ -113,14 +113,14 @@ def _sweep(x: float, y: float, to_x: float, to_y: float) -> tuple[float, float]:
 
 @functools.cache
 def _background(size: int) -> np.ndarray:
-    """The rooms without the agent as float64 `(size, size, 3)`."""
+    """The rooms without the agent as float32 `(size, size, 3)`."""
     picture = np.full((WORLD, WORLD, 3), 255, np.uint8)
     picture[:, WALL - WALL_HALF : WALL + WALL_HALF + 1] = 0
     picture[DOOR - DOOR_HALF : DOOR + DOOR_HALF + 1, WALL - WALL_HALF : WALL + WALL_HALF + 1] = 255
     for line in (slice(BORDER - 4, BORDER), slice(WORLD - BORDER, WORLD - BORDER + 4)):
         picture[line] = 0
         picture[:, line] = 0
-    return shrink(picture, size).astype(np.float64)
+    return shrink(picture, size).astype(np.float32)
 
 
 def _paint(state: np.ndarray, size: int) -> np.ndarray:
@@ -128,5 +128,5 @@ def _paint(state: np.ndarray, size: int) -> np.ndarray:
     scale = WORLD / size
     centres = (np.arange(size) + 0.5) * scale - 0.5  # where this picture's pixels lie in the published one
     across, down = (np.exp(-((centres - position) ** 2) / (2 * RADIUS**2)) for position in state)
-    alpha = np.outer(down / down.max(), across / across.max())[..., None]
+    alpha = np.outer(down / down.max(), across / across.max()).astype(np.float32)[..., None]
     return (_background(size) * (1 - alpha) + AGENT_RGB * alpha).astype(np.uint8)

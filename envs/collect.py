@@ -1,0 +1,269 @@
+"""Collect a dataset with a task's data policy.
+
+    python -m envs.collect --env pusht --episodes 3000 --out data/pusht.h5 --seed 0 --workers 2
+
+The file's content depends on the settings only, not on the number of workers or on interruptions: stopped at any
+moment, the same command goes on. Beside the file a contact sheet (PNG) shows the first episodes.
+"""
+
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import tyro
+from tqdm import tqdm
+
+import envs
+from envs import store
+from envs.base import Look, Task
+from envs.errors import BadInput, run
+
+COLLECTOR = 1  # goes up when the same settings give other data
+LIBRARIES = ("numpy", "opencv-python-headless", "pymunk", "mujoco", "dm-control", "ogbench")
+SHEET = 8
+
+_COLLECT_SPACE = 0xDA7A  # the first word of every collected episode's seed; evaluation pairs have another
+
+
+@dataclass(frozen=True)
+class Collect:
+    """Collect a dataset with a task's data policy; run again, the same command goes on where it stopped."""
+
+    env: str
+    """Task: two-room, pusht, reacher or cube."""
+    out: Path
+    """The HDF5 file to write."""
+    episodes: int = 1000
+    """Episodes to collect."""
+    seed: int = 0
+    """Seed; the same seed gives the same file."""
+    workers: int = 1
+    """Processes that simulate and render."""
+    steps: int | None = None
+    """Control steps of an episode; the task's own number if left out."""
+    every: int = 1
+    """Store a row every so many control steps, holding all actions up to the next; 5 makes Cube five times cheaper."""
+    size: int | None = None
+    """Side of the pictures in pixels; 64 in the fast look and 224 in the paper's if left out."""
+    look: Look = "fast"
+    """How the task looks: fast (for compact models) or paper (as published)."""
+    overwrite: bool = False
+    """Throw away what is at OUT and begin anew."""
+
+    def check(self) -> None:
+        """Refuse numbers that make no sense."""
+        for name, least in (("episodes", 1), ("seed", 0), ("workers", 1), ("every", 1)):
+            if getattr(self, name) < least:
+                raise BadInput(f"--{name} must be at least {least}, got {getattr(self, name)}")
+
+    def make_task(self) -> Task:
+        """The task with this collection's look and size."""
+        return envs.make(self.env, size=self.size, look=self.look)
+
+    def episode_steps(self, task: Task) -> int:
+        """Control steps of an episode, checked against `every`."""
+        steps = task.episode_steps if self.steps is None else self.steps
+        if steps < 1 or steps % self.every:
+            raise BadInput(f"an episode of {steps} steps cannot be stored every {self.every}: give a whole multiple")
+        return steps
+
+    def layout(self, task: Task) -> store.Layout:
+        """The size of everything in the file."""
+        return store.Layout(
+            episodes=self.episodes,
+            rows=self.episode_steps(task) // self.every + 1,
+            size=task.size,
+            action=len(task.action_names) * self.every,
+            state=len(task.state_names),
+            proprio=len(task.proprio),
+        )
+
+    def attributes(self, task: Task) -> dict[str, Any]:
+        """What the file says about itself; equal attributes mean equal data."""
+        return {
+            "task": self.env,
+            "seed": self.seed,
+            "episodes": self.episodes,
+            "steps": self.episode_steps(task),
+            "frame_skip": self.every,
+            "look": self.look,
+            "size": task.size,
+            "action_dim": len(task.action_names),
+            "action_names": store.as_json(task.action_names),
+            "state_names": store.as_json(task.state_names),
+            "control_hz": task.control_hz,
+            "gl": os.environ.get("MUJOCO_GL", "none") if "mujoco" in sys.modules else "none",
+            "collector": COLLECTOR,
+            "versions": store.as_json({name: metadata.version(name) for name in LIBRARIES}),
+        }
+
+
+def collect(settings: Collect, progress: bool = True) -> str:
+    """Collect (or go on collecting) a dataset and return the summary of it."""
+    settings.check()
+    task, out = settings.make_task(), settings.out
+    layout, attributes = settings.layout(task), settings.attributes(task)
+    partial = out.with_name(out.name + ".partial")
+    if settings.overwrite:
+        out.unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
+    for path in (out, partial):
+        if path.exists() and (other := store.differences(path, attributes)):
+            raise BadInput(f"{path} holds other data ({'; '.join(other)}): give another --out, or --overwrite it")
+    if not out.exists():
+        try:
+            out.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise store.disk_error(error, out) from error
+        if not partial.exists():
+            store.create(partial, layout, attributes)
+        todo = np.flatnonzero(~store.finished(partial)).tolist()
+        _fill(settings, partial, todo, layout, progress)
+        os.replace(partial, out)
+    cv2.imwrite(str(out.with_suffix(".png")), contact_sheet(out)[..., ::-1])
+    return summary(task, out)
+
+
+def _fill(settings: Collect, path: Path, todo: list[int], layout: store.Layout, progress: bool) -> None:
+    """Write the episodes `todo` into the file at `path`, with a bar that counts frames."""
+    interval = 0.5 if sys.stderr.isatty() else 30.0
+    with tqdm(
+        total=layout.episodes * layout.rows,
+        initial=(layout.episodes - len(todo)) * layout.rows,
+        desc=settings.env,
+        unit=" frames",
+        mininterval=interval,
+        disable=not progress,
+    ) as bar:
+        for _ in _episodes(settings, path, todo):
+            bar.update(layout.rows)
+
+
+def _episodes(settings: Collect, path: Path, todo: list[int]) -> Iterator[int]:
+    """Record the episodes `todo`, here or in worker processes, and yield each when it is safely in the file."""
+    if settings.workers == 1:
+        recorder = Recorder(settings, path)
+        for episode in todo:
+            yield recorder.record(episode)
+        recorder.writer.close()
+        return
+    with ProcessPoolExecutor(
+        settings.workers, multiprocessing.get_context("spawn"), _start_worker, (settings, path)
+    ) as pool:
+        pending: set[Future[int]] = set()
+        queue = deque(todo)
+        try:
+            while queue or pending:
+                while queue and len(pending) < 2 * settings.workers:
+                    pending.add(pool.submit(_record, queue.popleft()))
+                done, pending = wait(pending, return_when=FIRST_COMPLETED)
+                yield from (future.result() for future in done)
+        except BrokenProcessPool as error:
+            raise BadInput("a worker process was killed: run the same command again, it goes on") from error
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+class Recorder:
+    """Simulates episodes, draws them and writes them into the file."""
+
+    def __init__(self, settings: Collect, path: Path):
+        self.settings = settings
+        self.task = settings.make_task()
+        self.writer = store.Writer(path, settings.layout(self.task))
+
+    def record(self, episode: int) -> int:
+        """Record one episode; all its randomness comes from its own seed."""
+        every, task = self.settings.every, self.task
+        rng = np.random.default_rng([_COLLECT_SPACE, self.settings.seed, episode])
+        states, actions = task.episode(rng, self.settings.episode_steps(task))
+        rows = states[::every]
+        action = np.full((len(rows), every * actions.shape[1]), np.nan, np.float32)  # no action leaves the last frame
+        action[:-1] = actions.reshape(len(rows) - 1, -1)
+        pixels = np.stack([task.draw(state) for state in rows])
+        self.writer.write(episode, pixels=pixels, action=action, state=rows, proprio=rows[:, task.proprio])
+        return episode
+
+
+_recorder: Recorder
+
+
+def _start_worker(settings: Collect, path: Path) -> None:
+    global _recorder
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent says when to stop
+    threading.Thread(target=_die_with_parent, daemon=True).start()
+    os.environ.setdefault("LP_NUM_THREADS", "1")  # one process a core renders faster than two that share both
+    cv2.setNumThreads(1)
+    _recorder = Recorder(settings, path)
+
+
+def _die_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        multiprocessing.connection.wait([parent.sentinel])
+        os._exit(1)
+
+
+def _record(episode: int) -> int:
+    return _recorder.record(episode)
+
+
+def summary(task: Task, path: Path) -> str:
+    """What was collected, in a few lines."""
+    with store.open_checked(path) as file:
+        skip, episodes = int(file.attrs["frame_skip"]), len(file["ep_len"])
+        frames = len(file["pixels"])
+        states = file["state"][:].reshape(episodes, frames // episodes, -1)
+        action = file["action"][:].reshape(-1, len(task.action_names))
+    apart = max(1, envs.OFFSET // skip)
+    moves = task.moved(states[:, :-apart], states[:, apart:]).mean() if states.shape[1] > apart else float("nan")
+    mean, std = (np.array2string(f(action, axis=0), precision=3) for f in (np.nanmean, np.nanstd))
+    return (
+        f"{path}: {episodes} episodes, {frames} frames, {path.stat().st_size / 1e6:.1f} MB\n"
+        f"windows of {apart * skip} steps in which the goal's object moves: {100 * moves:.1f} %\n"
+        f"action mean {mean}, std {std} ({', '.join(task.action_names)})"
+    )
+
+
+def contact_sheet(path: Path, side: int = 128) -> np.ndarray:
+    """Eight episodes (rows) by eight frames each as one picture, uint8."""
+    with store.open_checked(path) as file:
+        episodes, rows = len(file["ep_len"]), int(file["ep_len"][0])
+        picks = np.linspace(0, rows - 1, SHEET).astype(int)
+        lines = []
+        for episode in range(min(SHEET, episodes)):
+            frames = (file["pixels"][episode * rows + pick] for pick in picks)
+            tiles = (cv2.resize(frame, (side, side), interpolation=cv2.INTER_NEAREST) for frame in frames)
+            lines.append(np.hstack([np.pad(tile, ((2, 2), (2, 2), (0, 0)), constant_values=128) for tile in tiles]))
+    return np.vstack(lines)
+
+
+def main() -> int:
+    settings = tyro.cli(Collect, description=__doc__)
+    started = time.perf_counter()
+    try:
+        text = collect(settings)
+    except KeyboardInterrupt:
+        print(f"stopped: run the same command again to go on with {settings.out}", file=sys.stderr)
+        return 130
+    print(text)
+    print(f"{time.perf_counter() - started:.1f} s in all")
+    return 0
+
+
+if __name__ == "__main__":
+    run(main)
