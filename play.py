@@ -5,6 +5,7 @@
 Opens a window; without a display it writes a video and says where.
 """
 
+import functools
 import os
 import sys
 from dataclasses import dataclass
@@ -14,10 +15,10 @@ from typing import Literal
 import imageio.v2 as imageio
 import numpy as np
 import pygame
-import tyro
 
 import envs
-from envs.errors import BadInput, run
+from envs.base import Policy
+from envs.errors import BadInput, parse, run
 
 SIDE = 480
 
@@ -49,18 +50,22 @@ def frames(settings: Play):
     for episode in range(settings.episodes):
         rng = np.random.default_rng([settings.seed, episode])
         state = task.start(rng)
-        policy = {
+        policy: Policy = {
             "expert": task.expert(rng),
-            "random": lambda state, rng=rng: rng.uniform(-1, 1, len(zero)),
-            "zero": lambda state: zero,
+            "random": functools.partial(_random, rng, len(zero)),
+            "zero": lambda _: zero,
         }[settings.agent]
         for _ in range(task.episode_steps):
             yield task.picture(SIDE, state)
             state = task.advance(state, policy(state))
 
 
+def _random(rng: np.random.Generator, size: int, state: np.ndarray) -> np.ndarray:
+    return rng.uniform(-1, 1, size)
+
+
 def main() -> int:
-    settings = tyro.cli(Play, description=__doc__)
+    settings = parse(Play, __doc__)
     if settings.episodes < 1:
         raise BadInput(f"--episodes must be at least 1, got {settings.episodes}")
     fps = round(envs.make(settings.env).control_hz)

@@ -24,13 +24,12 @@ from typing import Any
 
 import cv2
 import numpy as np
-import tyro
 from tqdm import tqdm
 
 import envs
 from envs import store
 from envs.base import Look, Task
-from envs.errors import BadInput, run
+from envs.errors import BadInput, parse, run
 
 COLLECTOR = 1  # goes up when the same settings give other data
 LIBRARIES = ("numpy", "opencv-python-headless", "pymunk", "mujoco", "dm-control", "ogbench")
@@ -253,7 +252,7 @@ def contact_sheet(path: Path, side: int = 128) -> np.ndarray:
 
 
 def main() -> int:
-    settings = tyro.cli(Collect, description=__doc__)
+    settings = parse(Collect, __doc__)
     started = time.perf_counter()
     try:
         text = collect(settings)

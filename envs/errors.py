@@ -1,7 +1,15 @@
 """What a person typed or handed over was wrong: one sentence, exit status 2."""
 
+import contextlib
+import io
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import tyro
+
+Settings = TypeVar("Settings")
 
 
 class BadInput(ValueError):
@@ -17,3 +25,29 @@ def run(main: Callable[[], int | None]) -> None:
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def parse(settings: type[Settings], doc: str | None, arguments: Sequence[str] | None = None) -> Settings:
+    """The command line as a `settings` dataclass; `--help` is its manual, and a word it does not know is bad input."""
+    if sys.modules.get("torch", tyro) is None:
+        del sys.modules["torch"]  # tyro imports whatever stands there, also where torch is barred
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            return tyro.cli(settings, prog=Path(sys.argv[0]).name, description=doc, args=arguments)
+    except SystemExit as stop:
+        if not stop.code:
+            raise
+        raise BadInput(_sentence(said.getvalue())) from None
+
+
+def _sentence(box: str) -> str:
+    """The title and the first section of an error box as one line."""
+    title, _, rest = box.strip("╭─ \n").partition(" ─")
+    section: list[str] = []
+    for line in rest.splitlines()[1:]:
+        line = line.strip("│ ")
+        if line.startswith(("──", "╰")):
+            break
+        section.append(line)
+    return f"{title.lower()}: {' '.join(section)} (see --help)"
