@@ -4,7 +4,7 @@ BIN := .venv/bin
 TASK ?= pusht
 SYSTEM := libegl1 libosmesa6 libgl1
 
-.PHONY: setup play test lint system clean
+.PHONY: setup play test lint sheets system clean
 
 setup: .venv/base
 
@@ -18,6 +18,13 @@ lint: .venv/full
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# One look tells whether the data is any good.
+sheets: .venv/base system
+	for task in two-room pusht reacher cube; do \
+	  $(BIN)/python -m envs.collect --env $$task --episodes 8 --seed 1 --out data/sheet-$$task.h5 && \
+	  cp data/sheet-$$task.png docs/data-$$task.png || exit 1; \
+	done
 
 # MuJoCo renders without a screen through these Debian packages.
 system:

@@ -50,11 +50,12 @@ def frames(settings: Play):
     for episode in range(settings.episodes):
         rng = np.random.default_rng([settings.seed, episode])
         state = task.start(rng)
-        policy: Policy = {
+        policies: dict[str, Policy] = {
             "expert": task.expert(rng),
             "random": functools.partial(_random, rng, len(zero)),
             "zero": lambda _: zero,
-        }[settings.agent]
+        }
+        policy = policies[settings.agent]
         for _ in range(task.episode_steps):
             yield task.picture(SIDE, state)
             state = task.advance(state, policy(state))

@@ -56,9 +56,8 @@ def main() -> int:
             rng = np.random.default_rng([settings.seed, number])
             policy = (lambda _, rng=rng: rng.uniform(-1, 1, width)) if agent == "random" else lambda _: np.zeros(width)
             solved += hits(task, pair, policy, settings.budget)
-        print(
-            f"{agent} agent: {solved} of {len(found)} within {settings.budget} steps ({100 * solved / len(found):.1f} %)"
-        )
+        share = 100 * solved / len(found)
+        print(f"{agent} agent: {solved} of {len(found)} within {settings.budget} steps ({share:.1f} %)")
     return 0
 
 
