@@ -35,7 +35,9 @@ def assert_same_columns(one, other):
         assert one[name].tobytes() == other[name].tobytes(), name
 
 
-@pytest.mark.parametrize(("task", "episodes", "every"), [("two-room", 9, 1), ("pusht", 6, 5), ("reacher", 3, 1)])
+@pytest.mark.parametrize(
+    ("task", "episodes", "every"), [("two-room", 9, 1), ("pusht", 6, 5), ("reacher", 3, 1), ("cube", 2, 5)]
+)
 def test_one_worker_and_two_write_the_same_bytes(tmp_path, task, episodes, every):
     settings = {"env": task, "episodes": episodes, "every": every, "steps": 20, "seed": 3}
 
@@ -135,6 +137,9 @@ def test_a_finished_file_is_left_alone_unless_overwrite_is_given(tmp_path):
         (("--env", "two-room", "--seed", "-1"), "--seed must be at least 0"),
         (("--env", "two-room", "--workers", "0"), "--workers must be at least 1"),
         (("--env", "two-room", "--every", "7"), "give a whole multiple"),
+        (("--env", "two-room", "--episodes", "many"), "invalid literal for int() with base 10: 'many'"),
+        (("--env", "two-room", "--colour", "red"), "--colour"),
+        (("--env", "two-room", "--look", "nice"), "invalid choice 'nice' for argument '--look'"),
     ],
 )
 def test_bad_input_is_one_sentence_with_status_2_and_leaves_nothing_behind(tmp_path, words, sentence):

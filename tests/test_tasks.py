@@ -55,7 +55,7 @@ def test_a_state_replays_bit_for_bit_in_the_middle_of_an_episode(task):
         np.testing.assert_array_equal(seen, seen_again)
 
 
-def test_a_fresh_process_in_the_same_state_sees_and_does_the_same(task):
+def test_another_simulator_in_the_same_state_sees_and_does_the_same(task):
     task.reset(seed=3)
     twin = envs.make(task.name)
     twin.reset(seed=4)
