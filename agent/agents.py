@@ -1,7 +1,7 @@
 """Who decides what to do: a planner with a world model, or a rule that needs neither."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -67,17 +67,15 @@ class Agent(Protocol):
 class ModelAgent:
     """Plans with a world model every `planner.replan` blocks and carries the plan out in between.
 
-    `planner` may be exchanged and `planning` switched off between steps; without a plan it does nothing (zeros).
+    With `plan_ms` a plan is the best found in that time, and the episode depends on the clock. `planner` may be
+    exchanged and `planning` switched off between steps; without a plan it does nothing (zeros).
     """
 
     name = "model"
 
-    def __init__(self, model: WorldModel, planner: Planner):
-        if planner.horizon > model.horizon:
-            raise BadInput(f"this model predicts {model.horizon} blocks at most, not {planner.horizon}: lower horizon")
-        if planner.context > model.history:
-            raise BadInput(f"this model uses {model.history} latents of context at most, not {planner.context}")
-        self.model, self.planner = model, planner
+    def __init__(self, model: WorldModel, planner: Planner, plan_ms: float | None = None):
+        check_fit(model, planner)
+        self.model, self.planner, self.plan_ms = model, planner, plan_ms
         self.sees = model.sees
         self.planning = True
         self.thought = Thought()
@@ -104,7 +102,7 @@ class ModelAgent:
         carried_out = self.planner.replan * self.model.action_block
         if not self.planning or (self._plan is not None and self._step - self._planned_at < carried_out):
             return None
-        context, past_actions = self._context()
+        context, past_actions = context_of(self.model, self.planner.context, self._latents, self._actions)
         rng = np.random.default_rng([PLAN_SPACE, self._seed, self._pair, self._step])
         return Problem(context, past_actions, self._goal, rng, self._leftover())
 
@@ -125,19 +123,33 @@ class ModelAgent:
         distance = float(latent_distance(self.model, latent, self._goal))
         self.thought = Thought(latent, self._goal, distance, self._plan, self._planned_at)
 
-    def _context(self) -> tuple[np.ndarray, np.ndarray]:
-        """The last latents `(c, D)` one block apart, and the blocks `(c-1, k*A)` between them."""
-        block = self.model.action_block
-        count = min(self.planner.context, (len(self._latents) - 1) // block + 1)
-        latents = list(self._latents)[::-block][:count][::-1]
-        actions = np.array(list(self._actions)[len(self._actions) - (count - 1) * block :], np.float32)
-        return np.stack(latents), actions.reshape(count - 1, block * self.model.action_dim)
-
     def _leftover(self) -> np.ndarray | None:
         """The blocks of the last plan that have not begun."""
         if self._plan is None:
             return None
         return self._plan.actions[-(-(self._step - self._planned_at) // self.model.action_block) :]
+
+
+def check_fit(model: WorldModel, planner: Planner) -> None:
+    """Refuse a planner that asks more of a model than it can do."""
+    if planner.horizon > model.horizon:
+        raise BadInput(f"this model predicts {model.horizon} blocks at most, not {planner.horizon}: lower horizon")
+    if planner.context > model.history:
+        raise BadInput(f"this model uses {model.history} latents of context at most, not {planner.context}")
+
+
+def context_of(
+    model: WorldModel, most: int, seen: Sequence[np.ndarray], actions: Sequence[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The last things seen, one block apart, `(c, ...)`, and the action blocks `(c-1, k*A)` between them; c <= most.
+
+    `seen` holds one thing a step up to now, `actions` what was done up to now.
+    """
+    block = model.action_block
+    count = min(most, (len(seen) - 1) // block + 1)
+    apart = list(seen)[::-block][:count][::-1]
+    between = list(actions)[len(actions) - (count - 1) * block :]
+    return np.stack(apart), np.array(between, np.float32).reshape(count - 1, block * model.action_dim)
 
 
 class RuleAgent:

@@ -84,7 +84,6 @@ class Episode:
         seed: int = 0,
         pair: int = 0,
         steps: int = STEPS,
-        plan_ms: float | None = None,
         disturb: Disturbance | None = None,
     ):
         if steps < 1:
@@ -94,7 +93,7 @@ class Episode:
             raise BadInput(
                 f"the model sees pictures of side {size}, the task draws {task.size}: make it with size={size}"
             )
-        self.task, self.agent, self.steps, self.plan_ms = task, agent, steps, plan_ms
+        self.task, self.agent, self.steps = task, agent, steps
         self.seed, self.pair, self._disturb = seed, pair, disturb
         task.set_state(start)
         self.state = task.state()
@@ -136,8 +135,10 @@ class Episode:
         if self.first_hit is None and self.task.success(self.state, self.goal):
             self.first_hit = self.step
 
-    def record(self, new_plan: bool, clock: Clock | None = None) -> Step:
+    def record(self, new_plan: bool = False, plan_ms: float | None = None, clock: Clock | None = None) -> Step:
         """What there is to know about this step; the agent decides on its action here."""
+        if plan_ms is not None:
+            self._ms["plan"] = plan_ms
         if self.step < self.steps:
             self._action = np.clip(self.agent.act(), -1, 1)
         step = Step(
@@ -189,16 +190,17 @@ def together(episodes: Sequence[Episode]) -> Iterator[list[Step]]:
         for episode in episodes:
             episode.look()
         problems = {n: p for n, e in enumerate(episodes) if e.step < e.steps and (p := e.agent.problem()) is not None}
+        each_ms = None
         if problems:
-            plan_ms = episodes[0].plan_ms
-            started = time.perf_counter()
-            deadline = None if plan_ms is None else started + plan_ms / 1e3
             agent: Any = episodes[0].agent
+            started = time.perf_counter()
+            deadline = None if agent.plan_ms is None else started + agent.plan_ms / 1e3
             plans = agent.planner(agent.model, list(problems.values()), deadline)
             for number, plan in zip(problems, plans, strict=True):
                 episodes[number].agent.accept(plan)
-                episodes[number]._ms["plan"] = 1e3 * (time.perf_counter() - started) / len(problems)
-        yield [episode.record(new_plan=number in problems) for number, episode in enumerate(episodes)]
+            each_ms = 1e3 * (time.perf_counter() - started) / len(problems)
+        planned = (number in problems for number in range(len(episodes)))
+        yield [e.record(new, each_ms if new else None) for e, new in zip(episodes, planned, strict=True)]
         if episodes[0].step == episodes[0].steps:
             return
         for episode in episodes:

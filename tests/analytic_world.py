@@ -1,6 +1,8 @@
 """Worlds whose best plan is known, as `WorldModel`s in a few lines of numpy."""
 
+import os
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -29,3 +31,42 @@ class PointWorld:
         time.sleep(self.slow_s)
         moves = actions.astype(np.float64).reshape(*actions.shape[:2], self.action_block, 2).sum(axis=2)
         return context[:, -1:, :] + self.gain * np.cumsum(moves, axis=1)
+
+
+class RoomWorld(PointWorld):
+    """Two-Room without its walls: right wherever no wall is near, and quick."""
+
+    def __init__(self, task):
+        super().__init__(gain=5.0)
+
+
+class OtherRoomWorld(RoomWorld):
+    """The same model under another name."""
+
+
+class PoorRoomWorld(RoomWorld):
+    """Thinks that it walks ten times as fast as it does."""
+
+    def __init__(self, task):
+        super().__init__(task)
+        self.gain = 50.0
+
+
+class FailingWorld(RoomWorld):
+    """Cannot plan for starts in the upper half of the picture."""
+
+    def rollout(self, context, past_actions, actions):
+        if context[0, -1, 1] < 112:
+            raise ArithmeticError("the upper half is beyond me")
+        return super().rollout(context, past_actions, actions)
+
+
+class DeadlyWorld(RoomWorld):
+    """Kills its process the first time that it is asked for a plan; the file that `DEADLY_WORLD` names remembers."""
+
+    def rollout(self, context, past_actions, actions):
+        try:
+            Path(os.environ["DEADLY_WORLD"]).touch(exist_ok=False)
+        except FileExistsError:
+            return super().rollout(context, past_actions, actions)
+        os._exit(9)

@@ -1,0 +1,216 @@
+"""Measure world models and agents on start and goal pairs that no dataset contains.
+
+    python -m agent.evaluate --env pusht --model qqworld.onnx --episodes 50 --seeds 0 1 2 3 4 5 --workers 2
+
+Writes a folder with every episode (episodes.jsonl), the rates (summary.json, summary.md) and a page to look at
+(report.html). Stopped at any moment, the same command goes on.
+"""
+
+import json
+import os
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+import envs
+from agent import planner as planners
+from agent import report, summary, world_model
+from agent.agents import RULES, check_fit
+from agent.results import Key, Results
+from agent.statistics import Rate
+from agent.workers import Chosen, Conditions, Job, run_here, run_in_processes, run_on_ray
+from envs import OFFSET
+from envs.errors import BadInput, parse, run
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Measure world models and agents on start and goal pairs that no dataset contains."""
+
+    env: str
+    """Task: two-room, pusht, reacher or cube."""
+    model: tuple[str, ...] = ()
+    """World models to compare: files, names under pretrained/TASK/, or package.module:Class."""
+    agents: tuple[str, ...] = ("random", "zero")
+    """Rules to run on the same pairs: random, zero, expert (the data policy, which ignores the goal)."""
+    episodes: int = 50
+    """Pairs of every seed."""
+    seeds: tuple[int, ...] = (0,)
+    """Seeds of the pairs; settings are chosen on 100-199 and reported on 0-5."""
+    workers: int = 1
+    """Processes that run episodes."""
+    out: Path | None = None
+    """Folder for the results; results/TASK if left out."""
+    planner: str | None = None
+    """Planner: cem, lewm (as published), mppi or shooting; the one that the model was tuned for if left out."""
+    plan: tuple[str, ...] = ()
+    """Settings of the planner, for example: candidates=200 iterations=5 replan=1 cost=min."""
+    plan_ms: float | None = None
+    """Time for one plan; without it a plan takes the time it takes and the results do not depend on the machine."""
+    steps: int | None = None
+    """Control steps of an episode; twice the offset if left out."""
+    offset: int = OFFSET
+    """How many steps of the data policy lie between start and goal."""
+    disturb: float | None = None
+    """Push the thing that the goal is about now and then, by this many times what counts as moved."""
+    realtime: bool = False
+    """Run at the task's control rate, with the planner in its own thread."""
+    batch: int = 1
+    """Episodes whose plans share a rollout call; more may be faster on a GPU."""
+    device: str = "auto"
+    """Where files run: auto, cpu or cuda."""
+    threads: int | None = None
+    """Threads of one worker's model; the cores divided by the workers if left out."""
+    ray: bool = False
+    """Run on Ray: the cluster that RAY_ADDRESS names, where models have the same paths, or this machine."""
+
+    def check(self) -> None:
+        """Refuse what makes no sense."""
+        for name, least in (("episodes", 1), ("workers", 1), ("batch", 1), ("offset", 1)):
+            if getattr(self, name) < least:
+                raise BadInput(f"--{name} must be at least {least}, got {getattr(self, name)}")
+        for name in ("steps", "plan_ms", "disturb", "threads"):
+            if (value := getattr(self, name)) is not None and not value > 0:
+                raise BadInput(f"--{name.replace('_', '-')} must be above 0, got {value}")
+        if not self.seeds or min(self.seeds) < 0:
+            raise BadInput(f"--seeds must be 0 or more, got {' '.join(map(str, self.seeds)) or 'none'}")
+        if self.realtime and self.batch > 1:
+            raise BadInput("--realtime runs one episode at a time: leave --batch out")
+        for what, names in (("seeds", self.seeds), ("model", self.model), ("agents", self.agents)):
+            if len(set(names)) < len(names):
+                raise BadInput(f"--{what} names something twice: {' '.join(map(str, names))}")
+        if unknown := [name for name in self.agents if name not in RULES]:
+            raise BadInput(f"unknown agent '{unknown[0]}': choose among {', '.join(RULES)}")
+        if not self.model and not self.agents:
+            raise BadInput("there is nothing to measure: name a --model or some --agents")
+        if self.env not in envs.TASKS:
+            raise BadInput(f"unknown task '{self.env}': choose one of {', '.join(envs.TASKS)}")
+
+    @property
+    def folder(self) -> Path:
+        """Where the results go."""
+        return self.out or Path("results") / self.env
+
+    def conditions(self) -> Conditions:
+        """How episodes are run, with every model's planner."""
+        threads = self.threads or max(1, (os.cpu_count() or 1) // self.workers)
+        chosen = []
+        for name in self.model:
+            model = world_model.load(name, self.env, self.device, threads)
+            planner = planners.make_for(model, self.planner, self.plan)
+            check_fit(model, planner)
+            chosen.append(Chosen(name, getattr(model, "sha256", None), planners.settings_of(planner)))
+        return Conditions(
+            task=self.env,
+            steps=self.steps or 2 * self.offset,
+            models=tuple(chosen),
+            plan_ms=self.plan_ms,
+            disturb=self.disturb,
+            realtime=self.realtime,
+            device=self.device,
+            threads=threads,
+        )
+
+    def configuration(self, conditions: Conditions) -> dict[str, Any]:
+        """What decides the outcome of an episode, as JSON; results of different configurations do not mix."""
+        decisive = ("task", "steps", "plan_ms", "disturb", "realtime")
+        models = {model.name: {"sha256": model.sha256, "planner": model.planner} for model in conditions.models}
+        return {name: getattr(conditions, name) for name in decisive} | {"offset": self.offset, "models": models}
+
+
+def evaluate(settings: Evaluate, progress: bool = True) -> dict[str, Any]:
+    """Run what the results folder lacks, write the summaries there and return the content of `summary.json`."""
+    settings.check()
+    conditions = settings.conditions()
+    configuration = settings.configuration(conditions)
+    results = Results(settings.folder, configuration)
+    task = envs.make(settings.env)
+    known = results.lines()
+    wanted, jobs = _plan_work(settings, task, {key for key, line in known.items() if not line.get("error")})
+    _work(settings, conditions, jobs, wanted, results, progress)
+
+    lines = [line for key, line in sorted(results.lines().items()) if key in wanted]
+    result = summary.summarise(settings.env, settings.model, settings.agents, settings.seeds, lines)
+    result |= {"configuration": configuration, "rule": task.rule, "unit": task.unit}
+    results.write("summary.json", json.dumps(result, indent=1))
+    results.write("summary.md", summary.markdown(result))
+    results.write("report.html", report.page(task, result, lines, results.whole(report.worth_watching(result, lines))))
+    return result
+
+
+def _plan_work(settings: Evaluate, task: envs.Task, finished: set[Key]) -> tuple[set[Key], list[Job]]:
+    """The episodes that were asked for, and those of them left to run as jobs, models first."""
+    pairs = {seed: envs.pairs(task, seed, settings.episodes, settings.offset) for seed in settings.seeds}
+    wanted: set[Key] = set()
+    jobs: list[Job] = []
+    for subject in (*settings.model, *settings.agents):
+        size = settings.batch if subject in settings.model else 1
+        for seed in settings.seeds:
+            wanted |= {(subject, seed, number) for number in range(settings.episodes)}
+            left = [(n, pair) for n, pair in enumerate(pairs[seed]) if (subject, seed, n) not in finished]
+            batches = (tuple(left[first : first + size]) for first in range(0, len(left), size))
+            jobs += [Job(subject, seed, batch) for batch in batches]
+    return wanted, jobs
+
+
+def _work(
+    settings: Evaluate,
+    conditions: Conditions,
+    jobs: Sequence[Job],
+    wanted: set[Key],
+    results: Results,
+    progress: bool,
+) -> None:
+    """Run jobs and keep their lines, under a bar that says how it goes: `PushT 37/100 86% [71,94] 41 ms/plan`."""
+    if settings.ray:
+        lines = run_on_ray(conditions, jobs)
+    elif settings.workers > 1:
+        lines = run_in_processes(conditions, jobs, settings.workers)
+    else:
+        lines = run_here(conditions, jobs)
+    successes, plan_ms = defaultdict(list), defaultdict(list)
+    for (subject, *_), line in results.lines().items():
+        successes[subject].append(bool(line.get("success")))
+    with tqdm(
+        total=len(wanted),
+        initial=len(wanted) - sum(len(job.pairs) for job in jobs),
+        desc=envs.TASKS[settings.env].split(":")[1],
+        bar_format="{desc} {n_fmt}/{total_fmt}{postfix} [{elapsed}<{remaining}]",
+        mininterval=0.5 if sys.stderr.isatty() else 30,
+        disable=not progress,
+    ) as bar:
+        for line in lines:
+            results.append(line)
+            subject = line["subject"]
+            successes[subject].append(bool(line.get("success")))
+            if line.get("plan_ms_p50") is not None:
+                plan_ms[subject].append(line["plan_ms_p50"])
+            bar.set_postfix_str(_running(subject, successes[subject], plan_ms[subject]), refresh=False)
+            bar.update()
+
+
+def _running(subject: str, successes: Sequence[bool], plan_ms: Sequence[float]) -> str:
+    rate = Rate.of(successes)
+    speed = f" {sum(plan_ms) / len(plan_ms):.0f} ms/plan" if plan_ms else ""
+    return f"{subject} {100 * rate.rate:.0f}% [{100 * rate.low:.0f},{100 * rate.high:.0f}]{speed}"
+
+
+def main() -> int:
+    settings = parse(Evaluate, __doc__)
+    try:
+        result = evaluate(settings)
+    except KeyboardInterrupt:
+        print(f"stopped: run the same command again to go on with {settings.folder}", file=sys.stderr)
+        return 130
+    print(summary.markdown(result))
+    print(f"Episodes, summary and report: {settings.folder}")
+    return 1 if result["failed"] else 0
+
+
+if __name__ == "__main__":
+    run(main)
