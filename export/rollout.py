@@ -1,0 +1,131 @@
+"""The rollout, unrolled over the horizon so that nothing is computed twice."""
+
+from dataclasses import dataclass, field
+from typing import cast
+
+from torch import Tensor, nn
+
+from export.graph import Graph
+from export.networks import emit, emit_actions
+from models import WorldModel
+from models.predictor import Attention, Block, Predictor
+
+
+@dataclass
+class Window:
+    """What later tokens of one window need of earlier ones: keys and values `(B, heads * head_dim)` of each block."""
+
+    start: int
+    seen: list[list[tuple[str, str]]] = field(default_factory=list)
+
+
+class Rollout:
+    """Writes rollouts of one world model into a graph.
+
+    A token is one latent at one position of the predictor's window with the action block that leaves it. Every token is
+    a matrix `(B, width)` of its own: B is N for tokens that depend on a candidate, C for those of the context alone,
+    and broadcasting joins the two. While the window grows, its tokens keep their positions and so their keys and
+    values; once it slides, positions change and the whole window is new. The action encoder runs once.
+    """
+
+    def __init__(self, model: WorldModel, graph: Graph, context: str, past_actions: str, actions: str, horizon: int):
+        self.model, self.graph, self.horizon = model, graph, horizon
+        self.predictor = cast(Predictor, model.predictor)
+        self.blocks = cast(list[Block], list(self.predictor.blocks))
+        self.context = [self._pick(context, index) for index in range(model.history)]
+        self.past = self._modulations(past_actions, model.history - 1)
+        self.future = self._modulations(actions, horizon)
+
+    def latents(self, context_length: int) -> str:
+        """The latents `(N, H, D)` that follow the last `context_length` latents of the context."""
+        graph, history = self.graph, self.model.history
+        latents = self.context[history - context_length :]
+        modulations = self.past[history - context_length :] + self.future
+        window = Window(0)
+        for end in range(context_length, context_length + self.horizon):
+            start = max(0, end - history)
+            if start != window.start:
+                window = Window(start)
+            hidden = None
+            for index in range(start + len(window.seen), end):
+                hidden = self._token(latents[index], modulations[index], window, read=index == end - 1)
+            assert hidden is not None
+            following = emit(self.model.pred_proj, graph, emit(self.predictor.norm, graph, hidden))
+            if self.model.residual:
+                following = graph.op("Add", latents[-1], following)
+            latents = [*latents, following]
+        column = graph.indices(0, 1, self.model.latent)
+        return graph.op("Concat", *(graph.op("Reshape", z, column) for z in latents[context_length:]), axis=1)
+
+    def _token(self, latent: str, modulations: list[list[str]], window: Window, read: bool) -> str | None:
+        """Run one more token of `window` through the predictor; if it is not read, only as far as its last key."""
+        graph, position = self.graph, len(window.seen)
+        x = graph.op("Add", latent, graph.weight(self.predictor.position[:, position]))
+        x = emit(self.predictor.input, graph, x)
+        own: list[tuple[str, str]] = []
+        window.seen.append(own)
+        for depth, block in enumerate(self.blocks):
+            shift1, scale1, gate1, shift2, scale2, gate2 = modulations[depth]
+            y = emit(block.attention.norm, graph, self._modulate(block.norm1, x, scale1, shift1))
+            query, key, value = block.attention.qkv.weight.chunk(3)
+            own.append((self._project(y, key), self._project(y, value)))
+            if depth == len(self.blocks) - 1 and not read:
+                return None
+            attended = self._attend(block.attention, y, query, [token[depth] for token in window.seen])
+            x = graph.op("Add", x, graph.op("Mul", gate1, emit(block.attention.out, graph, attended)))
+            y = emit(block.mlp, graph, self._modulate(block.norm2, x, scale2, shift2))
+            x = graph.op("Add", x, graph.op("Mul", gate2, y))
+        return x
+
+    def _attend(self, attention: Attention, y: str, query: Tensor, seen: list[tuple[str, str]]) -> str:
+        """What the newest token reads: a softmax over a handful of keys, each a column of its own.
+
+        The first token of a window sees itself alone, whatever its query.
+        """
+        if len(seen) == 1:
+            return seen[0][1]
+        graph, size = self.graph, len(query)
+        heads = graph.indices(0, attention.heads, size // attention.heads)
+        q = self._project(y, query * (size // attention.heads) ** -0.5)
+        scores = [
+            graph.op("ReduceSum", graph.op("Reshape", graph.op("Mul", q, key), heads), graph.indices(2), keepdims=1)
+            for key, _ in seen
+        ]
+        weights = graph.op("Softmax", graph.op("Concat", *scores, axis=2), axis=2)
+        parts = graph.ops("Split", weights, outputs=len(seen), axis=2, num_outputs=len(seen))
+        terms = [graph.op("Mul", w, graph.op("Reshape", v, heads)) for w, (_, v) in zip(parts, seen, strict=True)]
+        total = terms[0]
+        for term in terms[1:]:
+            total = graph.op("Add", total, term)
+        return graph.op("Reshape", total, graph.indices(0, size))
+
+    def _project(self, x: str, weight: Tensor) -> str:
+        return self.graph.op("Gemm", x, self.graph.weight(weight), transB=1)
+
+    def _modulate(self, norm: nn.Module, x: str, scale: str, shift: str) -> str:
+        return self.graph.op("Add", self.graph.op("Mul", emit(norm, self.graph, x), scale), shift)
+
+    def _modulations(self, blocks: str, count: int) -> list[list[list[str]]]:
+        """Shifts, scales and gates of every predictor block for each of `count` action blocks `(B, count, k*A)`."""
+        if count == 0:
+            return []
+        graph, first = self.graph, self.blocks[0].modulation
+        embedded = emit(first[0], graph, emit_actions(self.model, graph, blocks))
+        embedded = graph.op("Reshape", embedded, graph.indices(-1, count, len(self.predictor.norm.weight)))
+        return [
+            [self._modulation(block, self._pick(embedded, index)) for block in self.blocks] for index in range(count)
+        ]
+
+    def _modulation(self, block: Block, embedded: str) -> list[str]:
+        linear = cast(nn.Linear, block.modulation[1])
+        bias = linear.bias.detach().clone()
+        width = len(bias) // 6
+        bias[width : 2 * width] += 1  # the scales multiply as 1 + scale
+        bias[4 * width : 5 * width] += 1
+        weights = self.graph.weight(linear.weight), self.graph.weight(bias)
+        all_six = self.graph.op("Gemm", embedded, *weights, transB=1)
+        return self.graph.ops("Split", all_six, outputs=6, axis=1, num_outputs=6)
+
+    def _pick(self, sequence: str, index: int) -> str:
+        """The matrix `(B, W)` of one step of a sequence `(B, T, W)`."""
+        return self.graph.op("Gather", sequence, self.graph.index(index), axis=1)

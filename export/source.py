@@ -1,0 +1,84 @@
+"""Where a network comes from: a run folder of the trainer."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import safetensors.torch
+from safetensors import SafetensorError
+from torch import Tensor
+
+import models
+from envs.errors import BadInput
+from models import WorldModel
+
+CONFIG, CHECKPOINT, PREFIX = "config.json", "checkpoint.safetensors", "model."
+
+
+@dataclass(frozen=True)
+class Source:
+    """A network with trained weights, and what is known about how it was trained."""
+
+    model: WorldModel
+    task: str
+    look: Literal["fast", "paper"]
+    preset: str
+    network: dict[str, Any]
+    objective: str
+    data: str
+    steps: int
+    seed: int
+    versions: dict[str, str]
+
+
+def read_run(folder: Path) -> Source:
+    """The network in a run folder, at its last checkpoint."""
+    try:
+        config = json.loads((folder / CONFIG).read_text())
+        network = dict(config["network"])
+        model = models.build(config["preset"], config["action_dim"], **network)
+        steps, tensors = _checkpoint(folder / CHECKPOINT)
+        load_weights(model, tensors, str(folder / CHECKPOINT))
+        return Source(
+            model=model.eval(),
+            task=config["env"],
+            look=config["data"].get("look", "paper" if model.image_size == 224 else "fast"),
+            preset=config["preset"],
+            network=network,
+            objective=config["objective"],
+            data=config["data"]["fingerprint"],
+            steps=steps,
+            seed=config["seed"],
+            versions=dict(config["versions"]),
+        )
+    except OSError as error:
+        raise BadInput(f"{folder} is no run folder with a checkpoint: {error}") from error
+    except BadInput:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BadInput(f"{folder / CONFIG} does not describe a run of this trainer ({error})") from error
+
+
+def load_weights(model: WorldModel, tensors: dict[str, Tensor], origin: str) -> None:
+    """Put `tensors` into `model`; names or shapes that do not fit are listed and refused."""
+    expected = model.state_dict()
+    problems = [f"{name} is missing" for name in sorted(expected.keys() - tensors.keys())]
+    problems += [f"{name} is not part of the network" for name in sorted(tensors.keys() - expected.keys())]
+    problems += [
+        f"{name} has shape {tuple(tensor.shape)} instead of {tuple(expected[name].shape)}"
+        for name, tensor in tensors.items()
+        if name in expected and tensor.shape != expected[name].shape
+    ]
+    if problems:
+        raise BadInput(f"{origin} does not fit the network: {'; '.join(problems)}")
+    model.load_state_dict(tensors)
+
+
+def _checkpoint(path: Path) -> tuple[int, dict[str, Tensor]]:
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            names = [name for name in file.keys() if name.startswith(PREFIX)]  # noqa: SIM118
+            return int(file.metadata()["step"]), {name.removeprefix(PREFIX): file.get_tensor(name) for name in names}
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise BadInput(f"{path} is damaged or no checkpoint of this trainer ({error})") from error
