@@ -19,9 +19,9 @@ Line = dict[str, Any]
 
 STYLE = """
 :root { color-scheme: light dark; --faint: #8886; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 64rem; margin: 2rem auto; padding: 0 1rem; }
 table { border-collapse: collapse; } td, th { padding: .3rem .8rem; border-bottom: 1px solid var(--faint); }
-th { text-align: left; } td + td { font-variant-numeric: tabular-nums; }
+th { text-align: left; vertical-align: bottom; } td + td { font-variant-numeric: tabular-nums; white-space: nowrap; }
 svg { width: 100%; max-width: 44rem; } svg text { font-size: 12px; fill: currentColor; } .grid { stroke: var(--faint); }
 .videos { display: grid; grid-template-columns: repeat(auto-fill, minmax(17rem, 1fr)); gap: 1rem; }
 figure { margin: 0; } video { width: 100%; background: #8882; } figcaption, .small { font-size: .85rem; opacity: .8; }
@@ -93,7 +93,7 @@ def _figures(task: Task, replays: Sequence[Line]) -> Iterator[str]:
             verdict = f"solved at step {line['first_hit']}" if line["success"] else "not solved"
             caption = f"{line['subject']}, seed {line['seed']}, pair {line['pair']}: {verdict}"
             yield (
-                f'<figure><video controls muted loop playsinline preload="metadata" src="{_video(task, line)}"></video>'
+                f'<figure><video autoplay controls muted loop playsinline src="{_video(task, line)}"></video>'
                 f"<figcaption>{_text(caption)}</figcaption></figure>"
             )
     except BadInput as error:  # no GL here, but the numbers stand
