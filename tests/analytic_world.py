@@ -40,6 +40,18 @@ class RoomWorld(PointWorld):
         super().__init__(gain=5.0)
 
 
+class PixelRoomWorld(RoomWorld):
+    """The same, from pictures: the agent is where they are red."""
+
+    sees, image_size = "pixels", 64
+
+    def encode(self, observations):
+        red = observations[..., 0].astype(np.float64) - observations[..., 1]
+        middle = (np.arange(64) + 0.5) * 224 / 64 - 0.5
+        where = red.sum(axis=1) @ middle, red.sum(axis=2) @ middle
+        return np.stack(where, axis=-1) / red.sum(axis=(1, 2))[:, None]
+
+
 class OtherRoomWorld(RoomWorld):
     """The same model under another name."""
 
