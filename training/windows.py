@@ -1,6 +1,8 @@
 """Training windows: a few frames some control steps apart, and the actions between them. Split by episode."""
 
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -101,12 +103,38 @@ class Order:
             raise BadInput(f"the data has {windows} training windows, fewer than one batch of {batch}: lower --batch")
         self.windows, self.batch, self.seed = windows, batch, seed
         self.per_epoch = windows // batch
-        self._epoch, self._shuffled = -1, np.empty(0, int)
 
     def __getitem__(self, step: int) -> np.ndarray:
         """Window indices `(batch,)` of step 0, 1, …"""
         epoch, place = divmod(step, self.per_epoch)
-        if epoch != self._epoch:
-            self._epoch = epoch
-            self._shuffled = np.random.default_rng([self.seed, epoch]).permutation(self.windows)
-        return self._shuffled[place * self.batch : (place + 1) * self.batch]
+        return shuffled(self.windows, self.seed, epoch)[place * self.batch : (place + 1) * self.batch]
+
+
+@lru_cache(maxsize=2)
+def shuffled(count: int, seed: int, epoch: int) -> np.ndarray:
+    """The order of an epoch: a permutation of `count`."""
+    return np.random.default_rng([seed, epoch]).permutation(count)
+
+
+class Loader:
+    """Batches by step; the next one is read while the current one is used."""
+
+    def __init__(self, windows: Windows, order: Order, part: slice = slice(None)):
+        self.windows, self.order, self.part = windows, order, part
+        self._pool, self._next = ThreadPoolExecutor(1), (-1, Future[tuple[np.ndarray, np.ndarray]]())
+
+    def __getitem__(self, step: int) -> tuple[np.ndarray, np.ndarray]:
+        """Frames uint8 `(B, T, H, W, 3)` and raw action blocks `(B, T, k*A)` of this process's part of a step."""
+        ready, batch = self._next
+        if ready != step:
+            batch = self._pool.submit(self._read, step)
+        self._next = step + 1, self._pool.submit(self._read, step + 1)
+        return batch.result()
+
+    def episodes(self, step: int) -> list[int]:
+        """The episodes a step's batch comes from."""
+        return np.unique(self.windows.episode[self.order[step]]).tolist()
+
+    def _read(self, step: int) -> tuple[np.ndarray, np.ndarray]:
+        index = self.order[step][self.part]
+        return self.windows.pixels(index), self.windows.actions(index)

@@ -1,0 +1,135 @@
+"""Every setting of a training run; `--help` of the trainer is made from this file."""
+
+import dataclasses
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import models
+from training import objectives
+from training.errors import BadInput
+
+COMPACT_LR = 1e-3
+
+
+@dataclass(frozen=True)
+class Network:
+    """Changes to the preset's network; what is left out stays as the preset has it."""
+
+    latent: int | None = None
+    """Size of the latent."""
+    image_size: int | None = None
+    """Side of the pictures in pixels; must be that of the data."""
+    channels: tuple[int, ...] | None = None
+    """Compact: output channels of each stage of the encoder."""
+    stem: int | None = None
+    """Compact: stride of the encoder's first stage."""
+    hidden: int | None = None
+    """Compact: width of the encoder's last hidden layer."""
+    activation: Literal["gelu", "relu", "silu"] | None = None
+    """Compact: nonlinearity of the encoder."""
+    width: int | None = None
+    """Compact: width of the predictor."""
+    depth: int | None = None
+    """Compact: blocks of the predictor."""
+    heads: int | None = None
+    """Compact: attention heads of the predictor."""
+    mlp: int | None = None
+    """Compact: hidden width of the predictor's MLPs."""
+    dropout: float | None = None
+    """Dropout of the predictor."""
+    residual: bool | None = None
+    """Compact: predict the change of the latent rather than the next latent."""
+
+
+@dataclass(frozen=True)
+class Regulariser:
+    """Changes to the objective; what is left out is as published for the task."""
+
+    weight: float | None = None
+    """Weight of the regulariser."""
+    directions: int | None = None
+    """Random directions per step, for objectives that project."""
+    reduction: Literal["sum", "mean"] | None = None
+    """qqworld: sum or mean over the batch."""
+    queue: int | None = None
+    """qqworld: previous batches kept for ranking."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """One training run."""
+
+    env: str
+    """Task the data must be of: two-room, pusht, reacher or cube."""
+    data: Path
+    """Dataset file (HDF5), from `python -m envs.collect` or published by LeWM."""
+    out: Path
+    """Run folder; if it holds this run already, training goes on from its last checkpoint."""
+    objective: str = "qqworld"
+    """qqworld, lewm, vicreg, pldm, visreg, sub-jepa, sd-jepa, smwm or none."""
+    preset: str = "compact"
+    """compact (64 px, for CPUs) or paper (LeWM's network, 224 px)."""
+    steps: int = 10_000
+    """Optimiser steps to stop after."""
+    schedule: int | None = None
+    """Length of the learning-rate schedule; --steps if left out. Give it if a later command may raise --steps."""
+    batch: int = 128
+    """Windows per step, over all processes."""
+    lr: float | None = None
+    """Peak learning rate; the objective's published one for paper, 1e-3 for compact."""
+    warmup: float = 0.01
+    """Share of the schedule with a rising learning rate; a cosine to 0 follows."""
+    weight_decay: float = 1e-3
+    """AdamW's weight decay, on every parameter."""
+    clip: float = 1.0
+    """Largest global gradient norm."""
+    seed: int = 0
+    """Seed of weights, order, dropout and directions; the split is the same for all seeds."""
+    network: Network = field(default_factory=Network)
+    regulariser: Regulariser = field(default_factory=Regulariser)
+    device: str = "auto"
+    """auto, cpu or cuda."""
+    threads: int | None = None
+    """CPU threads; the physical cores if left out."""
+    bf16: bool = False
+    """Run the network in bfloat16 (worth it on a GPU); regularisers stay in float32."""
+    compile: bool = False
+    """Compile encoder and predictor with torch.compile; gained nothing on the CPUs measured."""
+    log_every: int = 50
+    """Steps between two lines of metrics.jsonl."""
+    eval_every: int = 500
+    """Steps between two measurements on held-out episodes."""
+    checkpoint_every: int = 500
+    """Steps between two checkpoints: what a kill can cost at most."""
+
+    def check(self) -> None:
+        """Refuse numbers that make no sense."""
+        for name in ("steps", "batch", "log_every", "eval_every", "checkpoint_every"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"--{name.replace('_', '-')} must be at least 1, got {getattr(self, name)}")
+        if self.batch < 2:
+            raise BadInput("--batch must be at least 2: batch normalisation and ranks need company")
+        if self.seed < 0 or not 0 <= self.warmup < 1 or (self.schedule or self.steps) < 1:
+            raise BadInput("--seed must not be negative, --warmup lies in [0, 1) and --schedule is at least 1")
+
+    def network_settings(self) -> dict[str, Any]:
+        """Every setting of the network, for `models.build`."""
+        changes = _given(self.network) | {"history": self.make_objective().frames - 1}
+        try:
+            return models.settings(self.preset, **changes)
+        except ValueError as error:
+            raise BadInput(str(error)) from None
+
+    def make_objective(self, **sizes: int) -> objectives.Objective:
+        """The objective, with the settings published for the task unless this run changes them."""
+        return objectives.make(self.objective, task=self.env, **_given(self.regulariser), **sizes)
+
+    def peak_lr(self) -> float:
+        """The learning rate after warm-up."""
+        published = objectives.OBJECTIVES[self.objective].lr
+        return self.lr or (published if self.preset == "paper" else COMPACT_LR)
+
+
+def _given(changes: Any) -> dict[str, Any]:
+    return {name: value for name, value in dataclasses.asdict(changes).items() if value is not None}
