@@ -1,93 +1,131 @@
-"""Watch a task being played.
+"""Watch an agent plan with a world model.
 
     python play.py --env pusht --model qqworld.onnx
 
-Opens a window; without a display it writes a video and says where.
+Opens a window (H shows its keys); without a display it writes a video and says where.
 """
 
-import functools
-import os
-import sys
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
-
-import imageio.v2 as imageio
-import numpy as np
-import pygame
+from typing import Any, Literal
 
 import envs
-from envs.base import Policy
+from agent import planner as planners
+from agent import viewer, world_model
+from agent.agents import ModelAgent, RuleAgent
+from agent.episode import STEPS
+from agent.film import film
+from agent.frame import Easel, provider
+from agent.goals import parse as parse_goal
+from agent.imagine import imagine
+from agent.realtime import RealtimeAgent
+from agent.session import Leash, Session, Settings
+from agent.stage import Stage
+from agent.video import Video
+from agent.world_model import PRETRAINED, SimulatorWorldModel
 from envs.errors import BadInput, parse, run
 
-SIDE = 480
+SHIPPED = "qqworld.onnx"
+SIMULATOR = f"{SimulatorWorldModel.__module__}:{SimulatorWorldModel.__name__}"
+VIDEO_EPISODES = 3
 
 
 @dataclass(frozen=True)
 class Play:
-    """Watch a task being played."""
+    """Watch an agent plan with a world model."""
 
     env: str = "pusht"
     """Task: two-room, pusht, reacher or cube."""
-    model: str | None = None
-    """World-model file; until there is one, the data policy plays."""
-    agent: Literal["expert", "random", "zero"] = "expert"
-    """Who acts."""
-    episodes: int = 3
-    """Episodes to play."""
+    model: str = SHIPPED
+    """World model: a file, a name under pretrained/TASK/, package.module:Class, or simulator (the true task)."""
+    agent: Literal["model", "random", "zero", "expert"] = "model"
+    """Who acts: the model's planner, or a rule that knows nothing of the goal."""
+    episodes: int | None = None
+    """Episodes to play; a window goes on until it is closed if left out, a video has 3."""
+    steps: int = STEPS
+    """Control steps of an episode."""
     seed: int = 0
-    """Seed of the starts and the actions."""
+    """Seed of the start and goal pairs and of everything random."""
+    goal: str = "pair"
+    """Goal: pair, random, a picture (IMAGE.png), or the numbers of a state with commas (120,60)."""
+    planner: str | None = None
+    """Planner: cem, lewm (as published), mppi or shooting; the one that the model was tuned for if left out."""
+    plan: tuple[str, ...] = ()
+    """Settings of the planner, for example: candidates=200 iterations=5 replan=1 cost=min."""
+    plan_ms: float | None = None
+    """Time for one plan; without it a plan takes the time it takes."""
+    realtime: bool = False
+    """Run at the task's control rate, with the planner in its own thread, instead of waiting for plans."""
+    device: str = "auto"
+    """Where a model file runs: auto, cpu or cuda."""
     headless: bool = False
     """Open no window, even with a display."""
     video: Path | None = None
-    """Write a video here; without a display it is qqworld-TASK.mp4 if left out."""
+    """Write a video here; without a window it is qqworld-TASK.mp4 if left out."""
+    log: Path | None = None
+    """Append one line of JSON for every episode to this file."""
+
+    def check(self) -> None:
+        """Refuse what makes no sense."""
+        for name, least in (("episodes", 1), ("steps", 1), ("seed", 0)):
+            if (value := getattr(self, name)) is not None and value < least:
+                raise BadInput(f"--{name} must be at least {least}, got {value}")
+        if self.plan_ms is not None and not self.plan_ms > 0:
+            raise BadInput(f"--plan-ms must be above 0, got {self.plan_ms}")
+        if self.env not in envs.TASKS:
+            raise BadInput(f"unknown task '{self.env}': choose one of {', '.join(envs.TASKS)}")
+        if self.log and not self.log.parent.is_dir():
+            raise BadInput(f"the log {self.log} cannot be written: the folder {self.log.parent} does not exist")
 
 
-def frames(settings: Play):
-    """The pictures of all episodes, uint8 `(SIDE, SIDE, 3)`."""
-    task = envs.make(settings.env)
-    zero = np.zeros(len(task.action_names))
-    for episode in range(settings.episodes):
-        rng = np.random.default_rng([settings.seed, episode])
-        state = task.start(rng)
-        policies: dict[str, Policy] = {
-            "expert": task.expert(rng),
-            "random": functools.partial(_random, rng, len(zero)),
-            "zero": lambda _: zero,
-        }
-        policy = policies[settings.agent]
-        for _ in range(task.episode_steps):
-            yield task.picture(SIDE, state)
-            state = task.advance(state, policy(state))
+def make_agent(settings: Play) -> Any:
+    """Who acts; where no model has been shipped for the task yet, the data policy stands in and says so."""
+    name = settings.agent
+    shipped = list((PRETRAINED / settings.env).glob("*.onnx"))
+    if name == "model" and settings.model == SHIPPED and not shipped and not Path(SHIPPED).exists():
+        print(f"there is no {SHIPPED} for {settings.env} yet, so its scripted expert plays instead")
+        name = "expert"
+    if name != "model":
+        return RuleAgent(name)
+    where = SIMULATOR if settings.model == "simulator" else settings.model
+    model = world_model.load(where, settings.env, settings.device)
+    planner = planners.make_for(model, settings.planner, settings.plan)
+    print(f"{settings.env}: {settings.model} on {provider(model)}, planner {planner.name}")
+    leash: Any = Leash(model)
+    return (RealtimeAgent if settings.realtime else ModelAgent)(leash, planner, settings.plan_ms)
 
 
-def _random(rng: np.random.Generator, size: int, state: np.ndarray) -> np.ndarray:
-    return rng.uniform(-1, 1, size)
+def play(settings: Play) -> None:
+    """Play in a window or into a video, and say what came of it."""
+    settings.check()
+    agent = make_agent(settings)
+    model = getattr(agent, "model", None)
+    task = envs.make(settings.env, size=model.image_size, look=model.look) if model else envs.make(settings.env)
+    goals = parse_goal(settings.goal, task)
+    task.close()  # who plays may draw in another thread
+    window = not settings.headless and viewer.open_window(f"QQWorld {task.name}")
+    if not window and not settings.headless:
+        print("there is no display, so what the window would show goes into a video")
+    path = settings.video or (None if window else Path(f"qqworld-{task.name}.mp4"))
+    video = Video(path, task.control_hz) if path else None
+    episodes = settings.episodes or (None if window else VIDEO_EPISODES)
+    chosen = Settings(settings.seed, episodes, settings.steps, settings.realtime, settings.log)
+    with contextlib.closing(imagine(model)) as imagination:
+        stage = Stage(Session(task, agent, goals, chosen), Easel(task.name, agent, imagination, goals))
+        stage.film(video)
+        shown = viewer.Viewer(stage, Path(), recording=path) if window else None
+        try:
+            shown.run() if shown else film(stage)
+        finally:
+            stage.close()
+            for saved in shown.saved if shown else [path]:
+                print(f"saved {saved}")
+    print(f"success {stage.history.rate} of {stage.history.rate.n}")
 
 
 def main() -> int:
-    settings = parse(Play, __doc__)
-    if settings.episodes < 1:
-        raise BadInput(f"--episodes must be at least 1, got {settings.episodes}")
-    fps = round(envs.make(settings.env).control_hz)
-    window = not settings.headless and (
-        sys.platform != "linux" or "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ
-    )
-    video = settings.video or (None if window else Path(f"qqworld-{settings.env}.mp4"))
-    writer = imageio.get_writer(video, fps=fps, macro_block_size=1) if video else None
-    screen, clock = (pygame.display.set_mode((SIDE, SIDE)) if window else None), pygame.time.Clock()
-    for picture in frames(settings):
-        if writer:
-            writer.append_data(picture)
-        if screen:
-            if any(event.type == pygame.QUIT for event in pygame.event.get()):
-                break
-            pygame.surfarray.blit_array(screen, picture.swapaxes(0, 1))
-            pygame.display.flip()
-            clock.tick(fps)
-    if writer:
-        writer.close()
-        print(f"video: {video}")
+    play(parse(Play, __doc__))
     return 0
 
 

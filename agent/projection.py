@@ -1,0 +1,117 @@
+"""Where actions and states lie in the picture, for tasks whose picture is a floor plan, and what a drag means.
+
+A task that is not in `PLANS` has no floor plan: nothing is drawn over its picture, and no hand can place its goal.
+"""
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+
+from envs import Task
+
+GRIP = 0.14
+"""How near to a thing, as a share of the picture, it is taken hold of rather than moved to the pointer."""
+
+
+@dataclass(frozen=True)
+class FloorPlan:
+    """Which numbers of a state are places on the floor that the picture shows from above."""
+
+    side: float
+    """What the picture's side measures in units of the state."""
+    actor: tuple[int, int]
+    """x and y of what the actions move."""
+    velocity: tuple[int, ...] = ()
+    """Its velocity, if it has one."""
+    things: tuple[tuple[int, int], ...] = ((0, 1),)
+    """x and y of each thing that a goal places."""
+    angle: int | None = None
+    """The angle of the last thing."""
+
+
+PLANS = {
+    "two-room": FloorPlan(224, (0, 1)),
+    "pusht": FloorPlan(512, (0, 1), velocity=(5, 6), things=((0, 1), (2, 3)), angle=4),
+}
+
+DRAGS = {
+    "two-room": np.eye(2) * 224,
+    "pusht": np.eye(2) * 512,
+    "reacher": np.eye(2) * np.pi,  # across turns the shoulder, down the wrist
+    "cube": np.array([[0.0, 0.8], [0.65, 0.0], [0.0, 0.0]]),  # the camera stands in front of the table: x comes nearer
+}
+"""What a drag across the picture `(2,)` does to the task's `movable` `(M,)`."""
+
+
+def paths(task: Task, state: np.ndarray, actions: np.ndarray) -> np.ndarray | None:
+    """Where action sequences `(N, T, A)` take the actor on a free floor, as shares of the picture `(N, T+1, 2)`."""
+    plan = PLANS.get(task.name)
+    if plan is None:
+        return None
+    numbers = [*plan.actor, *plan.velocity]
+    carry, push = _response(task)
+    body = np.tile(state[numbers], (len(actions), 1))
+    points = [body[:, :2]]
+    for action in np.moveaxis(actions.astype(np.float64), 1, 0):
+        body = body @ carry.T + action @ push.T
+        points.append(body[:, :2])
+    return np.stack(points, axis=1) / plan.side
+
+
+@functools.cache
+def _response(task: Task) -> tuple[np.ndarray, np.ndarray]:
+    """How the actor's numbers follow from themselves `(n, n)` and from an action `(n, A)`: probed, as it is linear."""
+    plan = PLANS[task.name]
+    numbers, size = [*plan.actor, *plan.velocity], len(task.action_names)
+    state = task.start(np.random.default_rng(0))
+    rest = task.advance(state, np.zeros(size))[numbers]
+    carry, push = np.empty((len(numbers), len(numbers))), np.empty((len(numbers), size))
+    for column, number in enumerate(numbers):
+        nudged = state.copy()
+        nudged[number] += 1
+        carry[:, column] = task.advance(nudged, np.zeros(size))[numbers] - rest
+    for column in range(size):
+        push[:, column] = task.advance(state, np.eye(size)[column])[numbers] - rest
+    return carry, push
+
+
+def grab(task: Task, state: np.ndarray, point: np.ndarray) -> tuple[int, np.ndarray] | None:
+    """Which thing a press at `point` (shares of the picture) takes hold of, and where it stands from there."""
+    plan = PLANS.get(task.name)
+    if plan is None:
+        return None
+    offsets = [state[list(thing)] / plan.side - point for thing in plan.things]
+    nearest = int(np.argmin([np.linalg.norm(offset) for offset in offsets]))
+    held = np.linalg.norm(offsets[nearest]) < GRIP
+    return nearest, offsets[nearest] if held else np.zeros(2)
+
+
+def placed(task: Task, state: np.ndarray, thing: int, point: np.ndarray) -> np.ndarray:
+    """`state` with a thing moved to `point` (shares of the picture), and at rest where it can be."""
+    plan = PLANS[task.name]
+    moved = state.copy()
+    moved[list(plan.things[thing])] = np.clip(point, 0.04, 0.96) * plan.side
+    moved[list(plan.velocity)] = 0
+    return task.advance(moved, np.zeros(len(task.action_names)))
+
+
+def turned(task: Task, state: np.ndarray, radians: float) -> np.ndarray | None:
+    """`state` with its thing turned; None where nothing turns."""
+    plan = PLANS.get(task.name)
+    if plan is None or plan.angle is None:
+        return None
+    moved = state.copy()
+    moved[plan.angle] = (moved[plan.angle] + radians) % (2 * np.pi)
+    return moved
+
+
+def displacement(task: Task, state: np.ndarray, drag: np.ndarray) -> np.ndarray | None:
+    """What a `drag` (shares of the picture) adds to the task's `movable` `(M,)`; None where a drag means nothing."""
+    if task.name not in DRAGS:
+        return None
+    push = DRAGS[task.name] @ drag
+    if plan := PLANS.get(task.name):  # nothing is pushed off the floor
+        here = state[list(task.movable)]
+        push = np.clip(here + push, 0.06 * plan.side, 0.94 * plan.side) - here
+    return push

@@ -1,0 +1,54 @@
+"""Frames into a video file that is whole however the programme ends."""
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import imageio.v2 as imageio
+import numpy as np
+
+from envs import BadInput
+
+SUFFIXES = (".mp4", ".mkv", ".mov", ".gif")
+
+
+class Video:
+    """Writes frames to `path` at `fps` as H.264, or as a GIF where the name says so; also a context manager."""
+
+    def __init__(self, path: Path, fps: float):
+        if path.suffix.lower() not in SUFFIXES:
+            raise BadInput(f"a video cannot be written to {path}: give it one of the endings {', '.join(SUFFIXES)}")
+        if not path.parent.is_dir():
+            raise BadInput(f"a video cannot be written to {path}: the folder {path.parent} does not exist")
+        settings: dict[str, Any] = {"fps": fps, "codec": "libx264", "quality": 7, "macro_block_size": 2}
+        if path.suffix.lower() == ".gif":
+            settings = {"duration": 1e3 / fps, "loop": 0}
+        self.path, self.frames = path, 0
+        try:
+            self._writer = imageio.get_writer(path, **settings)
+        except OSError as error:
+            raise BadInput(f"a video cannot be written to {path}: {error.strerror or error}") from error
+
+    def add(self, frame: np.ndarray) -> None:
+        """Append one frame, uint8 `(H, W, 3)`."""
+        if self.frames == 0 and hasattr(signal, "pthread_sigmask"):
+            # The encoder starts with the first frame and inherits what is blocked: Ctrl-C must not reach it, or it
+            # would end before the last frames.
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            try:
+                self._writer.append_data(frame)
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        else:
+            self._writer.append_data(frame)
+        self.frames += 1
+
+    def close(self) -> None:
+        """Finish the file."""
+        self._writer.close()
+
+    def __enter__(self) -> "Video":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

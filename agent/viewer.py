@@ -1,0 +1,294 @@
+"""The window: keys and mouse in, the newest frame out."""
+
+import dataclasses
+import itertools
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import imageio.v3 as imageio
+import numpy as np
+
+from agent import projection
+from agent.canvas import BACK, Box, pygame
+from agent.frame import GOAL_PANE, HEIGHT, NOW, PANE, WIDTH, View
+from agent.stage import Stage
+from agent.video import Video
+
+FPS = 30
+HINT_S = 2.5
+SMALLEST_DRAG = 4.0  # pixels; less is a hand that trembles
+WHEEL_RAD = np.pi / 18
+
+
+def has_display() -> bool:
+    """Whether a window could be seen by anyone."""
+    driver = os.environ.get("SDL_VIDEODRIVER")
+    if driver in ("dummy", "offscreen"):
+        return False
+    return bool(driver or sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def open_window(title: str) -> "pygame.Surface | None":
+    """A window that fits the screen, or None where none can be opened."""
+    if not has_display():
+        return None
+    try:
+        pygame.display.init()
+        wide, high = min(pygame.display.get_desktop_sizes() or [(WIDTH, HEIGHT)])
+        scale = min(1.0, 0.95 * wide / WIDTH, 0.9 * high / HEIGHT)
+        window = pygame.display.set_mode((round(scale * WIDTH), round(scale * HEIGHT)), pygame.RESIZABLE)
+    except pygame.error:
+        return None
+    pygame.display.set_caption(title)
+    return window
+
+
+class Viewer:
+    """A stage in a window; `tick` handles what the person did and shows the newest frame, `run` does so to the end."""
+
+    def __init__(self, stage: Stage, folder: Path, recording: Path | None = None):
+        self.stage, self.session, self.pace = stage, stage.session, stage.pace
+        self.task, self.folder = stage.easel.task, folder
+        self.view = View(recording=recording is not None)
+        self.saved: list[Path] = [recording] if recording else []
+        self.closed = False
+        self._hint_until = 0.0
+        self._clock = pygame.time.Clock()
+        self._pushing: np.ndarray | None = None
+        self._placing: tuple[int, np.ndarray, np.ndarray] | None = None
+
+    def run(self) -> None:
+        """Show the session until it is over or the window is closed; raises what went wrong behind it."""
+        self.stage.start()
+        try:
+            while not self.closed and not self.stage.over:
+                self.tick()
+                self._clock.tick(FPS)
+        finally:
+            self.stage.close()
+            pygame.display.quit()
+        if self.stage.error:
+            raise self.stage.error
+
+    def tick(self) -> None:
+        """One frame of the window."""
+        for event in pygame.event.get():
+            self.handle(event)
+        hint = self.view.hint if time.perf_counter() < self._hint_until else ""
+        fps = round(self._clock.get_fps())
+        steady = self.view.frames_per_second is not None and abs(fps - self.view.frames_per_second) <= 1
+        self._change(
+            hint=hint,
+            paused=self.pace.paused,
+            speed=self.pace.speed,
+            frames_per_second=self.view.frames_per_second if steady else fps,
+        )
+        window, canvas = pygame.display.get_surface(), self.stage.canvas
+        if window is not None and canvas is not None:
+            window.fill(BACK)
+            place = _letterbox(window.get_size())
+            window.blit(canvas.surface if place[2:] == (WIDTH, HEIGHT) else _scaled(canvas.surface, place), place[:2])
+            pygame.display.flip()
+
+    def handle(self, event: Any) -> None:
+        """One key, click or drag."""
+        if event.type == pygame.QUIT:
+            self.closed = True
+        elif event.type == pygame.KEYDOWN and event.key in KEYS:
+            KEYS[event.key](self)
+        elif event.type == pygame.MOUSEBUTTONDOWN and event.button == 1:
+            self._press(_canvas_point(event.pos))
+        elif event.type == pygame.MOUSEMOTION:
+            self._drag(_canvas_point(event.pos))
+        elif event.type == pygame.MOUSEBUTTONUP and event.button == 1:
+            self._release(_canvas_point(event.pos))
+        elif event.type == pygame.MOUSEWHEEL:
+            self._turn(_canvas_point(pygame.mouse.get_pos()), event.y)
+
+    # ---- keys ----------------------------------------------------------------------------------------------------
+
+    def pause(self) -> None:
+        self.pace.pause(not self.pace.paused)
+
+    def step(self) -> None:
+        self.pace.pause(True)
+        self.pace.step()
+
+    def restart(self) -> None:
+        self.session.restart()
+        self.pace.step()
+
+    def next_pair(self) -> None:
+        self.session.next_pair()
+        self.pace.step()
+
+    def new_goal(self) -> None:
+        self.session.new_goal()
+        self.pace.step()
+        self.hint("a new goal")
+
+    def toggle_planner(self) -> None:
+        if not hasattr(self.session.agent, "planning"):
+            self.hint(f"there is no planner: the agent is {self.session.agent.name}")
+            return
+        self._change(planning=not self.view.planning)
+        self.session.set_planning(self.view.planning)
+
+    def toggle_candidates(self) -> None:
+        self._change(candidates=not self.view.candidates)
+
+    def toggle_imagined(self) -> None:
+        self._change(imagined=not self.view.imagined)
+
+    def slower(self) -> None:
+        self._change_speed(0.5)
+
+    def faster(self) -> None:
+        self._change_speed(2.0)
+
+    def record(self) -> None:
+        """Begin a film, or finish the one that runs."""
+        if self.view.recording:
+            self.stage.film(None)
+            self.hint(f"saved {self.saved[-1]}")
+        else:
+            self.saved.append(self._unused("mp4"))
+            self.stage.film(Video(self.saved[-1], self.task.control_hz))
+            self.hint(f"recording to {self.saved[-1]}")
+        self._change(recording=not self.view.recording)
+
+    def screenshot(self) -> None:
+        if self.stage.canvas is not None:
+            self.saved.append(self._unused("png"))
+            imageio.imwrite(self.saved[-1], self.stage.canvas.pixels)
+            self.hint(f"saved {self.saved[-1]}")
+
+    def toggle_help(self) -> None:
+        self._change(help=not self.view.help)
+
+    def quit(self) -> None:
+        self.closed = True
+
+    # ---- mouse ---------------------------------------------------------------------------------------------------
+
+    def _press(self, point: np.ndarray) -> None:
+        record = self.stage.history.record
+        if record is None:
+            return
+        if NOW.contains(*point):
+            if projection.displacement(self.task, record.state, np.zeros(2)) is None:
+                self.hint("nothing can be pushed by hand in this task")
+            else:
+                self._pushing = point
+        elif GOAL_PANE.contains(*point):
+            held = projection.grab(self.task, record.goal, _share(point, GOAL_PANE))
+            if held is None:
+                self.hint("the goal of this task cannot be placed by hand: G draws a new one")
+            else:
+                self._placing = (*held, record.goal.copy())
+                self._drag(point)
+
+    def _drag(self, point: np.ndarray) -> None:
+        if self._pushing is not None:
+            x, y, to_x, to_y = (float(number) for number in (*self._pushing, *point))
+            self._change(arrow=(x, y, to_x, to_y))
+        elif self._placing is not None:
+            thing, offset, goal = self._placing
+            placed = projection.placed(self.task, goal, thing, _share(point, GOAL_PANE) + offset)
+            self._change(goal=tuple(placed.tolist()))
+
+    def _release(self, point: np.ndarray) -> None:
+        record = self.stage.history.record
+        if self._pushing is not None and record is not None:
+            drag = point - self._pushing
+            push = projection.displacement(self.task, record.state, drag / PANE)
+            if push is not None and np.linalg.norm(drag) >= SMALLEST_DRAG:
+                self.session.push(push)
+                self.pace.step()
+                self.hint("pushed")
+        elif self.view.goal is not None:
+            self._aim(np.array(self.view.goal))
+        self._pushing = self._placing = None
+        self._change(arrow=None, goal=None)
+
+    def _turn(self, point: np.ndarray, notches: int) -> None:
+        record = self.stage.history.record
+        if record is not None and GOAL_PANE.contains(*point):
+            goal = projection.turned(self.task, record.goal, notches * WHEEL_RAD)
+            if goal is not None:
+                self._aim(goal)
+
+    # ---- helpers -------------------------------------------------------------------------------------------------
+
+    def hint(self, words: str) -> None:
+        """Tell the person something for a while."""
+        self._hint_until = time.perf_counter() + HINT_S
+        self._change(hint=words)
+
+    def _aim(self, goal: np.ndarray) -> None:
+        self.session.aim(goal)
+        self.pace.step()
+        self.hint("the goal is placed")
+
+    def _change(self, **values: Any) -> None:
+        view = dataclasses.replace(self.view, **values)
+        if view != self.view:
+            self.view = view
+        if self.stage.view is not self.view:
+            self.stage.look(self.view)
+
+    def _change_speed(self, factor: float) -> None:
+        if self.session.settings.realtime:
+            self.hint("in real time the speed is the task's own")
+        else:
+            self.pace.change_speed(factor)
+
+    def _unused(self, suffix: str) -> Path:
+        """A file name that is not taken."""
+        names = (self.folder / f"qqworld-{self.task.name}-{number}.{suffix}" for number in itertools.count(1))
+        return next(path for path in names if not path.exists() and path not in self.saved)
+
+
+KEYS = {
+    pygame.K_SPACE: Viewer.pause,
+    pygame.K_RIGHT: Viewer.step,
+    pygame.K_r: Viewer.restart,
+    pygame.K_n: Viewer.next_pair,
+    pygame.K_g: Viewer.new_goal,
+    pygame.K_p: Viewer.toggle_planner,
+    pygame.K_c: Viewer.toggle_candidates,
+    pygame.K_TAB: Viewer.toggle_imagined,
+    pygame.K_MINUS: Viewer.slower,
+    pygame.K_EQUALS: Viewer.faster,
+    pygame.K_v: Viewer.record,
+    pygame.K_s: Viewer.screenshot,
+    pygame.K_h: Viewer.toggle_help,
+    pygame.K_q: Viewer.quit,
+    pygame.K_ESCAPE: Viewer.quit,
+}
+
+
+def _letterbox(size: tuple[int, int]) -> Box:
+    """Where the frame lies in a window of this size: as large as it fits, in the middle."""
+    scale = min(size[0] / WIDTH, size[1] / HEIGHT)
+    wide, high = max(1, round(WIDTH * scale)), max(1, round(HEIGHT * scale))
+    return Box((size[0] - wide) // 2, (size[1] - high) // 2, wide, high)
+
+
+def _scaled(surface: "pygame.Surface", place: Box) -> "pygame.Surface":
+    return pygame.transform.smoothscale(surface, place[2:])
+
+
+def _canvas_point(position: tuple[int, int]) -> np.ndarray:
+    """A position in the window as one in the frame."""
+    window = pygame.display.get_surface()
+    place = _letterbox(window.get_size() if window else (WIDTH, HEIGHT))
+    return (np.array(position, float) - place[:2]) * WIDTH / place.w
+
+
+def _share(point: np.ndarray, box: Box) -> np.ndarray:
+    """A point of the frame as shares of a pane."""
+    return (point - np.array(box[:2])) / PANE
