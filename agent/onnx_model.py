@@ -1,16 +1,14 @@
-"""A world-model file at work: ONNX Runtime sessions behind the `WorldModel` contract."""
+"""A world-model file at work, behind the `WorldModel` contract."""
 
-import threading
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import onnxruntime as ort
 
 from agent import model_file
+from agent.model_file import graph
+from agent.onnx_session import EntryPoint, Opener
 from envs.errors import BadInput
-
-PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider", "tensorrt": "TensorrtExecutionProvider"}
 
 
 class OnnxWorldModel:
@@ -24,51 +22,64 @@ class OnnxWorldModel:
     sees: Literal["pixels", "state"] = "pixels"
 
     def __init__(self, path: str | Path, device: str = "auto", threads: int | None = None):
+        self._opener = Opener(device, threads)
         file = model_file.read(path)
-        self.metadata, self.sha256 = file.metadata, file.sha256
-        self.task, self.image_size, self.look = file.metadata.task, file.metadata.image_size, file.metadata.look
-        self.action_dim, self.action_block = file.metadata.action_dim, file.metadata.action_block
-        self.action_low, self.action_high = np.array(file.metadata.action_low), np.array(file.metadata.action_high)
-        self.action_mean, self.action_std = np.array(file.metadata.action_mean), np.array(file.metadata.action_std)
-        self.history, self.horizon = file.metadata.history, file.metadata.horizon
-        self.latent_size = self.cost_size = file.metadata.latent_size
-        self.planner = dict(file.metadata.planner)
-        self._file, self._threads, self._lock = file, threads, threading.Lock()
-        self._encode = self._session("latent")
-        self._rollouts: dict[int, ort.InferenceSession] = {}
-        self.provider = "CPU"
+        about = self.metadata = file.metadata
+        self.sha256, self.planner = file.sha256, dict(about.planner)
+        self.task, self.image_size, self.look = about.task, about.image_size, about.look
+        self.action_dim, self.action_block = about.action_dim, about.action_block
+        self.action_low, self.action_high = np.array(about.action_low), np.array(about.action_high)
+        self.action_mean, self.action_std = np.array(about.action_mean), np.array(about.action_std)
+        self.history, self.horizon = about.history, about.horizon
+        self.latent_size = self.cost_size = about.latent_size
+        self._file = file
+        self._entries: dict[str, EntryPoint] = {}
+        self._entry("latent")
+        self.provider = str(self._opener)
 
     def encode(self, observations: np.ndarray) -> np.ndarray:
         """Pictures uint8 `(B, size, size, 3)` to latents float32 `(B, D)`."""
-        shape = (self.image_size, self.image_size, 3)
-        if observations.dtype != np.uint8 or observations.shape[1:] != shape:
-            raise BadInput(
-                f"this model sees pictures uint8 (B, {', '.join(map(str, shape))}), "
-                f"got {observations.dtype} {observations.shape}"
-            )
-        return self._encode.run(None, {"pixels": observations})[0]
+        side = self.image_size
+        if observations.dtype != np.uint8 or observations.ndim != 4 or observations.shape[1:] != (side, side, 3):
+            wrong = f"{observations.dtype} {observations.shape}"
+            raise BadInput(f"this model sees pictures uint8 (B, {side}, {side}, 3), not {wrong}")
+        return self._compute("latent", {"pixels": observations}, (len(observations), self.latent_size))
 
     def rollout(self, context: np.ndarray, past_actions: np.ndarray, actions: np.ndarray) -> np.ndarray:
-        """The latents `(N, H, D)` after each block of `actions` `(N, H, k*A)`; see `WorldModel.rollout`."""
-        length, steps, block = context.shape[1], actions.shape[1], self.action_dim * self.action_block
-        session = self._rollouts.get(length)
-        if session is None:
-            session = self._rollouts[length] = self._session(f"latents_{length}")
-        padded = np.zeros((len(context), self.history, self.latent_size), np.float32)
-        padded[:, self.history - length :] = context
-        past = np.zeros((len(context), self.history - 1, block), np.float32)
-        past[:, self.history - length :] = past_actions
-        plans = np.zeros((len(actions), self.horizon, block), np.float32)
-        plans[:, :steps] = actions
-        feeds = {"context": padded, "past_actions": past, "actions": plans}
-        wanted = {value.name for value in session.get_inputs()}
-        return session.run(None, {name: value for name, value in feeds.items() if name in wanted})[0][:, :steps]
+        """The latents `(N, H, D)` after each block of `actions` `(N, H, k*A)`; see `WorldModel.rollout`.
 
-    def _session(self, output: str) -> ort.InferenceSession:
-        options = ort.SessionOptions()
-        options.log_severity_level = 3
-        # Planning which of thousands of values may share a buffer takes ONNX Runtime longer than the graph runs.
-        options.enable_mem_reuse = False
-        if self._threads is not None:
-            options.intra_op_num_threads = self._threads
-        return ort.InferenceSession(self._file.entry(output), options, providers=["CPUExecutionProvider"])
+        Each length of context is an entry point of its own, opened when it is first used; horizons below the file's
+        are computed in full and cut.
+        """
+        contexts, length = context.shape[:2]
+        plans, steps = actions.shape[:2]
+        block = self.action_dim * self.action_block
+        fits = context.shape == (contexts, length, self.latent_size) and actions.shape == (plans, steps, block)
+        fits = fits and past_actions.shape == (contexts, length - 1, block) and contexts in (1, plans)
+        if not fits or not 1 <= length <= self.history or not 1 <= steps <= self.horizon:
+            wanted = f"(1 or N, 1 to {self.history}, {self.latent_size}) and actions (N, 1 to {self.horizon}, {block})"
+            wrong = f"{context.shape}, {past_actions.shape} and {actions.shape}"
+            raise BadInput(f"this model takes contexts {wanted} with the blocks between, not {wrong}")
+        unread = self.history - length
+        inputs = {
+            "context": np.zeros((contexts, self.history, self.latent_size), np.float32),
+            "past_actions": np.zeros((contexts, self.history - 1, block), np.float32),
+            "actions": np.zeros((plans, self.horizon, block), np.float32),
+        }
+        inputs["context"][:, unread:], inputs["past_actions"][:, unread:] = context, past_actions
+        inputs["actions"][:, :steps] = actions
+        shape = (plans, self.horizon, self.latent_size)
+        return self._compute(f"latents_{length}", inputs, shape)[:, :steps]
+
+    def _compute(self, output: str, inputs: dict[str, np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
+        latents = self._entry(output)(inputs, shape)
+        if not np.isfinite(latents).all():
+            raise BadInput("the model's latents are not finite numbers: its weights are broken, choose another model")
+        return latents
+
+    def _entry(self, output: str) -> EntryPoint:
+        if output not in self._entries:
+            part = graph.entry_point(self._file.model, output)
+            session = self._opener.open(part.SerializeToString(), self._file.work[output].weight_bytes)
+            self._entries[output] = EntryPoint(session, self._opener.device, output)
+        return self._entries[output]

@@ -9,7 +9,7 @@ import numpy as np
 from onnx import ModelProto, TensorProto, helper
 
 from agent import model_file
-from agent.metadata import Metadata
+from agent.model_file.metadata import Metadata
 from export.graph import Graph
 from export.networks import emit_encode
 from export.rollout import Rollout

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
+from google.protobuf.message import DecodeError
 
-from agent.metadata import KEY, Metadata
+from agent.model_file import graph, wire
+from agent.model_file.metadata import KEY, Metadata
 from envs.errors import BadInput
 
 MAX_BYTES = 256 * 1024**2
@@ -24,23 +26,8 @@ class ModelFile:
     sha256: str
     """Of the whole file, in hexadecimal digits."""
     model: onnx.ModelProto
-
-    def entry(self, output: str) -> bytes:
-        """The part of the graph that computes `output`, as a model of its own."""
-        graph, needed, nodes = self.model.graph, {output}, []
-        for node in reversed(graph.node):
-            if needed.intersection(node.output):
-                nodes.append(node)
-                needed.update(node.input)
-        part = onnx.GraphProto(
-            name=output,
-            node=reversed(nodes),
-            input=[value for value in graph.input if value.name in needed],
-            output=[value for value in graph.output if value.name == output],
-            initializer=[weight for weight in graph.initializer if weight.name in needed],
-        )
-        model = onnx.ModelProto(ir_version=self.model.ir_version, opset_import=self.model.opset_import, graph=part)
-        return model.SerializeToString()
+    work: dict[str, graph.Work]
+    """What computing each output takes for the largest calls."""
 
 
 def write(model: onnx.ModelProto, metadata: Metadata) -> bytes:
@@ -81,8 +68,13 @@ def parse(content: bytes) -> ModelFile:
     if content[-tail:] != _seal(digest.hexdigest()):
         raise BadInput("its checksum is missing or wrong, so it is another kind of file, cut off, or damaged")
     digest.update(content[-tail:])
-    model = onnx.ModelProto.FromString(content)
-    properties = {entry.key: entry.value for entry in model.metadata_props}
-    if KEY not in properties:
-        raise BadInput(f"its metadata has no entry '{KEY}'")
-    return ModelFile(Metadata.from_json(properties[KEY]), digest.hexdigest(), model)
+    wire.check(content)
+    try:
+        model = onnx.ModelProto.FromString(content)
+        described = [entry.value for entry in model.metadata_props if entry.key == KEY]
+    except (DecodeError, UnicodeDecodeError):
+        raise BadInput("it is not an ONNX file") from None
+    if len(described) != 1:
+        raise BadInput(f"it is an ONNX file without the metadata entry '{KEY}' that a world model has")
+    metadata = Metadata.from_json(described[0])
+    return ModelFile(metadata, digest.hexdigest(), model, graph.check(model, metadata))
