@@ -77,6 +77,7 @@ class GlobalBatchNorm(_BatchNorm):
 
     running_mean: Tensor
     running_var: Tensor
+    num_batches_tracked: Tensor
     momentum: float
 
     def _check_input_dim(self, input: Tensor) -> None:
@@ -94,6 +95,7 @@ class GlobalBatchNorm(_BatchNorm):
         with torch.no_grad():
             self.running_mean.lerp_(average, self.momentum)
             self.running_var.lerp_(variance * count / max(count - 1, 1), self.momentum)
+            self.num_batches_tracked += 1
         return centred * (torch.rsqrt(variance + self.eps) * self.weight).view(shape) + self.bias.view(shape)
 
 

@@ -20,7 +20,7 @@ class HeldOut:
         self, dataset: Dataset, train: np.ndarray, held: np.ndarray, fill: np.ndarray, block: int, frames: int = 4096
     ):
         stride = block // dataset.frame_skip
-        horizon = min(HORIZON, (int(dataset.length[held].max()) - 1) // stride)
+        horizon = max(1, min(HORIZON, (int(dataset.length[held].max()) - 1) // stride))
         self.windows = Windows.of(dataset, held, horizon + 1, block, fill)
         self.index = self.windows.spread(min(256, frames))
         rng = np.random.default_rng(0)

@@ -1,7 +1,6 @@
-"""What this machine offers, and what identifies the code that ran on it."""
+"""What this machine offers: device, cores, seeds."""
 
 import os
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -40,12 +39,3 @@ def threads() -> int:
 def seed_of(*words: int) -> int:
     """One seed from several numbers, well mixed."""
     return int(np.random.SeedSequence(words).generate_state(1, np.uint64)[0] >> np.uint64(1))
-
-
-def git_revision() -> str | None:
-    """The commit this code is at, if it is in a repository."""
-    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return None

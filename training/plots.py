@@ -1,5 +1,6 @@
 """Draws a run's metrics as one picture."""
 
+import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -26,9 +27,11 @@ def draw(lines: list[dict[str, Any]], path: Path, title: str) -> None:
     for axes, (name, part, wanted, logarithmic) in zip(figure.subplots(2, 4).flat, PANELS, strict=True):
         rows = [line for line in lines if part in line]
         for key in _keys(rows, part, wanted):
-            points = [(line["step"], line[part][key]) for line in rows if key in line[part]]
+            values = [line[part].get(key, math.nan) for line in rows]
+            if logarithmic:
+                values = [value if value > 0 else math.nan for value in values]
             label = key.removeprefix(wanted) if isinstance(wanted, str) else key
-            axes.plot(*zip(*points, strict=True), label=label, linewidth=1)
+            axes.plot([line["step"] for line in rows], values, label=label, linewidth=1)
         if logarithmic and rows:
             axes.set_yscale("log")
         if isinstance(wanted, str):

@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import safetensors.torch
 import torch
@@ -28,6 +28,8 @@ class RunFolder:
 
     def __init__(self, path: Path, writes: bool = True):
         self.path, self.writes = Path(path), writes
+        self.tensorboard: Any = None
+        self._held: TextIO | None = None
 
     def open(self, config: dict[str, Any], free: set[str]) -> None:
         """Begin a run with `config`, or go on with the run that is there if only `free` settings differ."""
@@ -78,16 +80,26 @@ class RunFolder:
                 lines.append(json.loads(line))
         return lines
 
-    def drop_after(self, step: int) -> None:
-        """Forget metrics of steps after `step`: they are done again."""
-        if self.writes and (self.path / METRICS).exists():
+    def resume_at(self, step: int) -> None:
+        """Forget metrics of steps after `step`, which are done again, and get ready to log."""
+        if not self.writes:
+            return
+        if (self.path / METRICS).exists():
             kept = [json.dumps(line) + "\n" for line in self.metrics() if line["step"] <= step]
             self.replace(METRICS, lambda path: path.write_text("".join(kept)))
+        with contextlib.suppress(ImportError):
+            from torch.utils.tensorboard import SummaryWriter
+
+            self.tensorboard = SummaryWriter(str(self.path), purge_step=step + 1)
 
     def log(self, line: dict[str, Any]) -> None:
-        """Append a line to the metrics."""
+        """Append a line of numbers by part and name to the metrics, and to TensorBoard where it is installed."""
         with open(self.path / METRICS, "a") as file:
             file.write(json.dumps(line) + "\n")
+        if self.tensorboard:
+            for part, numbers in line.items():
+                for name, value in numbers.items() if part != "step" else ():
+                    self.tensorboard.add_scalar(f"{part}/{name}", value, line["step"])
 
     def replace(self, name: str, write: Callable[[Path], Any]) -> None:
         """Write the file `name` with `write(temporary path)`: whole or not at all."""
@@ -101,15 +113,18 @@ class RunFolder:
             temporary.unlink(missing_ok=True)
             raise BadInput(f"cannot write {self.path / name} ({error}): what was there before is untouched") from error
 
+    def close(self) -> None:
+        """Let another process train here."""
+        if self._held:
+            self._held.close()
+
     def _lock(self) -> None:
-        self._held = open(self.path / ".lock", "w")  # noqa: SIM115 (held until the process ends)
+        self._held = open(self.path / ".lock", "w")  # noqa: SIM115 (held until `close` or the end of the process)
         if "fcntl" in globals():
             try:
                 fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise BadInput(
-                    f"another process is training in {self.path}: wait for it or give another --out"
-                ) from None
+                raise BadInput(f"another process trains in {self.path}: wait for it or give another --out") from None
 
 
 def differences(there: dict[str, Any], here: dict[str, Any], free: set[str], prefix: str = "") -> list[str]:

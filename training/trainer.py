@@ -1,12 +1,9 @@
 """The training loop: a pure function of configuration, data and step, so that a resumed run is the same run."""
 
-import dataclasses
 import math
-import platform
+import sys
 import time
 from collections.abc import Callable
-from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,12 +19,12 @@ from training.dataset import open_dataset
 from training.errors import BadInput
 from training.held_out import HeldOut
 from training.learner import Learner
-from training.machine import git_revision, pick_device, seed_of, threads
+from training.machine import pick_device, seed_of, threads
+from training.provenance import FREE, describe
 from training.run_folder import CHECKPOINT, RunFolder
+from training.stopwatch import Stopwatch
 from training.windows import Loader, Order, Windows, action_scale, split
 
-FREE = {"steps", "device", "threads", "checkpoint_every", "versions", "git", "path"}
-"""Settings that may change when a run goes on: they do not change what it computes."""
 REDRAW_SECONDS = 30
 
 
@@ -71,16 +68,16 @@ class Trainer:
         self.loader = Loader(windows, order, slice(distributed.rank() * share, (distributed.rank() + 1) * share))
         self.held_out = HeldOut(data, train, held, mean, block)
         self.folder = RunFolder(config.out, writes=distributed.rank() == 0)
-        self.folder.open(self.describe(network, mean, std, len(windows)), FREE)
+        self.folder.open(describe(config, data, self.learner, network, len(windows)), FREE)
 
+        if config.compile:
+            model.encoder.compile()
+            model.predictor.compile()
         self.module: nn.Module = self.learner
         if distributed.world() > 1:
             distributed.globalise(self.learner)
             local = [self.device.index] if self.device.type == "cuda" else None
             self.module = DistributedDataParallel(self.learner, device_ids=local, broadcast_buffers=False)
-        if config.compile:
-            model.encoder.compile()
-            model.predictor.compile()
         self.optimiser = torch.optim.AdamW(
             self.learner.parameters(), lr=config.peak_lr(), weight_decay=config.weight_decay, fused=True
         )
@@ -137,48 +134,45 @@ class Trainer:
 
     def run(self, bar: bool = True) -> dict[str, float]:
         """Train to the last step (or to `stop()`), logging, measuring and saving on the way; the last measurements."""
-        config, measured, drawn = self.config, {}, 0.0
-        main = distributed.rank() == 0
-        if self.step == 0:
-            measured = self.measure()
-        progress = tqdm(total=config.steps, initial=self.step, unit="step", disable=None if bar and main else True)
-        began, waited, first = time.perf_counter(), 0.0, self.step
+        config, watch, drawn = self.config, Stopwatch(), 0.0
+        measured = self.measure() if self.step == 0 else self.last_measured()
+        interval = 0.5 if sys.stderr.isatty() else 30.0
+        hidden = not bar or distributed.rank() != 0
+        progress = tqdm(total=config.steps, initial=self.step, unit="step", mininterval=interval, disable=hidden)
         while self.step < config.steps and not self.told_to_stop():
-            asked = time.perf_counter()
-            batch = self.loader[self.step]
-            waited += time.perf_counter() - asked
-            trained = self.update(*batch)
+            with watch:
+                batch = self.loader[self.step]
+                watch.loaded()
+                trained = self.update(*batch)
             progress.update()
-            last = self.step >= config.steps
-            if self.step % config.log_every == 0 or last:
-                seconds = time.perf_counter() - began
-                speed = (self.step - first) * config.batch * self.learner.objective.frames / seconds
-                line = {
-                    "step": self.step,
-                    "train": trained,
-                    "speed": {"frames_per_second": speed, "data": waited / seconds},
-                }
-                if main:
-                    self.folder.log(line)
-                progress.set_postfix(
-                    {name: f"{trained[name]:.3g}" for name in ("loss", *self.learner.objective.weights)}
-                    | {"error": f"{measured.get('error_5', math.nan):.2f}", "frames/s": f"{speed:.0f}"}
-                )
-            if self.step % config.eval_every == 0 or last:
+            if self.due(config.log_every):
+                speed = watch.read(config.batch * self.learner.objective.frames)
+                self.log({"train": trained, "speed": speed})
+                shown = {name: trained[name] for name in ("loss", *self.learner.objective.weights)}
+                shown |= {"error": measured.get("error_5", math.nan), "frames/s": speed["frames_per_second"]}
+                progress.set_postfix({name: f"{value:.3g}" for name, value in shown.items()})
+            if self.due(config.eval_every):
                 measured = self.measure()
-            if self.step % config.checkpoint_every == 0 or last:
+            if self.due(config.checkpoint_every):
                 self.save()
-            if main and self.step % config.log_every == 0 and (last or time.perf_counter() - drawn > REDRAW_SECONDS):
+            if self.due(config.log_every) and time.perf_counter() - drawn > REDRAW_SECONDS:
                 self.draw()
                 drawn = time.perf_counter()
-            if self.step % config.log_every == 0 or self.step % config.eval_every == 0:
-                began, waited, first = time.perf_counter(), 0.0, self.step
         progress.close()
         if self.step < config.steps:
             self.save()
-        if main:
-            self.draw()
+        self.draw()
+        self.close()
         return measured
+
+    def close(self) -> None:
+        """Let go of the data and the run folder."""
+        self.loader.close()
+        self.folder.close()
+
+    def due(self, every: int) -> bool:
+        """Whether something done every so many steps, and at the end, is done now."""
+        return self.step % every == 0 or self.step == self.config.steps
 
     def stop(self) -> None:
         """End after the current step, with a checkpoint."""
@@ -195,13 +189,24 @@ class Trainer:
         if distributed.rank() != 0:
             return {}
         measured = self.held_out.measure(self.learner.model)
-        self.folder.log({"step": self.step, "held_out": measured})
+        self.log({"held_out": measured})
         if self.step and (warning := diagnostics.alarm(measured)):
             self.say(f"warning: at step {self.step} {warning}")
         return measured
 
+    def last_measured(self) -> dict[str, float]:
+        """What was measured last, from the log."""
+        return next((line["held_out"] for line in reversed(self.folder.metrics()) if "held_out" in line), {})
+
+    def log(self, parts: dict[str, dict[str, float]]) -> None:
+        """Add a line to the metrics."""
+        if distributed.rank() == 0:
+            self.folder.log({"step": self.step, **parts})
+
     def draw(self) -> None:
         """Draw the metrics so far as training.png."""
+        if distributed.rank() != 0:
+            return
         title = f"{self.config.env}, {self.config.objective}, {self.config.preset}: {self.config.out}"
         self.folder.replace("training.png", lambda path: plots.draw(self.folder.metrics(), path, title))
 
@@ -227,41 +232,7 @@ class Trainer:
                 optimiser["state"].setdefault(int(index), {})[key] = tensors.pop(name)
             self.learner.load_state_dict(tensors)
             self.optimiser.load_state_dict(optimiser)
-        self.folder.drop_after(self.step if loaded else -1)
-
-    def describe(self, network: dict[str, Any], mean: np.ndarray, std: np.ndarray, windows: int) -> dict[str, Any]:
-        """What `config.json` holds: settings in full, the data's identity, and where it all came from."""
-        config, data, objective = self.config, self.data, self.learner.objective
-        chosen = {
-            field.name: getattr(config, field.name)
-            for field in dataclasses.fields(config)
-            if field.name not in ("data", "out", "network")
-        }
-        return _plain(
-            {
-                **chosen,
-                "schedule": config.schedule or config.steps,
-                "lr": config.peak_lr(),
-                "regulariser": {**dataclasses.asdict(config.regulariser), "weights": objective.weights},
-                "network": network,
-                "parameters": sum(parameter.numel() for parameter in self.learner.model.parameters()),
-                "action_dim": data.action_dim,
-                "action_mean": mean.tolist(),
-                "action_std": std.tolist(),
-                "data": {
-                    "path": config.data,
-                    "fingerprint": data.fingerprint,
-                    "task": data.task,
-                    "episodes": len(data.length),
-                    "frames": int(data.length.sum()),
-                    "windows": windows,
-                    "frame_skip": data.frame_skip,
-                },
-                "versions": {name: metadata.version(name) for name in ("torch", "numpy", "h5py", "safetensors")}
-                | {"python": platform.python_version()},
-                "git": git_revision(),
-            }
-        )
+        self.folder.resume_at(self.step if loaded else -1)
 
 
 def build(preset: str, action_dim: int, network: dict[str, Any]) -> models.WorldModel:
@@ -270,12 +241,3 @@ def build(preset: str, action_dim: int, network: dict[str, Any]) -> models.World
         return models.build(preset, action_dim=action_dim, **network)
     except ValueError as error:
         raise BadInput(str(error)) from None
-
-
-def _plain(value: Any) -> Any:
-    """A value as JSON gives it back: tuples as lists, paths as text."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return str(value) if isinstance(value, Path) else value

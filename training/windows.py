@@ -64,6 +64,11 @@ class Windows:
             )
         stride = action_block // dataset.frame_skip
         counts = np.maximum(dataset.length[episodes] - (frames - 1) * stride, 0)
+        if not counts.any():
+            raise BadInput(
+                f"the episodes of {dataset.path} are too short: a window of {frames} frames needs "
+                f"{(frames - 1) * stride + 1} rows, and the longest has {dataset.length[episodes].max()}"
+            )
         start = [np.arange(n) + dataset.offset[e] for e, n in zip(episodes, counts, strict=True)]
         last = dataset.offset + dataset.length - 1
         return cls(
@@ -134,6 +139,10 @@ class Loader:
     def episodes(self, step: int) -> list[int]:
         """The episodes a step's batch comes from."""
         return np.unique(self.windows.episode[self.order[step]]).tolist()
+
+    def close(self) -> None:
+        """Stop reading ahead."""
+        self._pool.shutdown(cancel_futures=True)
 
     def _read(self, step: int) -> tuple[np.ndarray, np.ndarray]:
         index = self.order[step][self.part]

@@ -36,10 +36,14 @@ def make(name: str, task: str | None = None, **settings: Any) -> Objective:
     if name not in OBJECTIVES:
         raise BadInput(f"unknown objective '{name}': choose one of {', '.join(OBJECTIVES)}")
     kind = OBJECTIVES[name]
-    known = list(inspect.signature(kind).parameters)
-    if unknown := [key for key in settings if key not in known]:
-        raise BadInput(f"the objective {name} has no setting '{unknown[0]}': it has {', '.join(known)}")
-    return kind(**{**kind.published.get(task or "", {}), **settings})
+    signature = inspect.signature(kind)
+    if unknown := [key for key in settings if key not in signature.parameters]:
+        raise BadInput(f"the objective {name} has no setting '{unknown[0]}': it has {', '.join(signature.parameters)}")
+    chosen = signature.bind(**{**kind.published.get(task or "", {}), **settings})
+    chosen.apply_defaults()
+    objective = kind(**chosen.arguments)
+    objective.settings = dict(chosen.arguments)
+    return objective
 
 
 __all__ = ["OBJECTIVES", "Loss", "Objective", "make"]

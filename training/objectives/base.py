@@ -29,6 +29,8 @@ class Objective(nn.Module):
     published: ClassVar[dict[str, dict[str, Any]]] = {}
     """Settings published for single tasks."""
     weights: dict[str, float]
+    settings: dict[str, Any]
+    """What it was made with, defaults and all."""
 
     def __init__(self, latent: int = 192, action_size: int = 10):
         super().__init__()
