@@ -12,6 +12,7 @@ before the state is read, and contacts are found afresh at every control step. `
 the published one lets 0.01 s pass.
 """
 
+import cmath
 import functools
 import math
 
@@ -59,16 +60,16 @@ class PushT(Task):
 
     def advance(self, state, action):
         space, agent, block = _world(state)
-        target_x, target_y = agent.position + REACH * pymunk.Vec2d(float(action[0]), float(action[1]))
+        (x, y), (vx, vy) = agent.position, agent.velocity
+        target_x, target_y = x + REACH * float(action[0]), y + REACH * float(action[1])
         for _ in range(PHYSICS_STEPS):
-            (x, y), (vx, vy) = agent.position, agent.velocity
-            agent.velocity = (
-                vx + (STIFFNESS * (target_x - x) - DAMPING * vx) * PHYSICS_DT,
-                vy + (STIFFNESS * (target_y - y) - DAMPING * vy) * PHYSICS_DT,
-            )
+            vx += (STIFFNESS * (target_x - x) - DAMPING * vx) * PHYSICS_DT
+            vy += (STIFFNESS * (target_y - y) - DAMPING * vy) * PHYSICS_DT
+            agent.velocity = vx, vy
             space.step(PHYSICS_DT)
+            x, y = x + vx * PHYSICS_DT, y + vy * PHYSICS_DT  # nothing stops a kinematic body
         pymunk.Body.update_position(block, PHYSICS_DT)  # the pending motion; its velocity dies with this step
-        return np.array([*agent.position, *block.position, block.angle % (2 * np.pi), *agent.velocity])
+        return np.array([x, y, *block.position, block.angle % (2 * np.pi), vx, vy])
 
     def draw(self, state):
         return shrink(_published(state), self.size) if self.look == "paper" else _paint(state, self.size)
@@ -100,7 +101,7 @@ class Pusher:
 
     The contact point is the one of many random ones whose push turns and shifts the T most nearly towards a random
     goal pose; a fresh goal is drawn now and then. A third of the pushes ignore the goal, and Gaussian noise lies on
-    every action.
+    every action. Points of the plane are complex numbers here, so that a rotation is a product.
     """
 
     FREE_SHARE = 1 / 3
@@ -114,87 +115,88 @@ class Pusher:
         self.speed = rng.uniform(0.5, 1.0)
         self.goal = task.start(rng)
         self.pushing = 0
-        self.contact = self.inward = np.zeros(2)
+        self.contact = self.inward = 0j
         self.plan_needed = True
 
     def __call__(self, state: np.ndarray) -> np.ndarray:
         if self.plan_needed:
             self._choose_contact(state)
-        agent, block, angle = state[:2], state[2:4], state[4]
-        contact = block + _rotate(self.contact, angle)
-        inward = _rotate(self.inward, angle)
+        agent_x, agent_y, block_x, block_y, angle, *_ = state.tolist()
+        agent, block, rotation = complex(agent_x, agent_y), complex(block_x, block_y), cmath.rect(1, angle)
+        contact, inward = block + rotation * self.contact, rotation * self.inward
         if self.pushing > 0:
             self.pushing -= 1
             self.plan_needed = self.pushing == 0
-            target = agent + inward * self.REACH_PX + 0.5 * _across(contact - agent, inward)
+            aside = contact - agent
+            aside -= inward * (aside * inward.conjugate()).real
+            target = agent + inward * self.REACH_PX + aside / 2
         else:
             stand_off = contact - inward * self.CLEARANCE
-            target = _walk_round(agent, stand_off, block + _rotate(np.array(CENTRE_OF_GRAVITY), angle))
-            if np.linalg.norm(stand_off - agent) < 15:
+            target = _walk_round(agent, stand_off, block + rotation * complex(*CENTRE_OF_GRAVITY))
+            if abs(stand_off - agent) < 15:
                 self.pushing = int(self.rng.integers(4, 13))
-        target = np.clip(target, *INSIDE)
-        action = np.clip((target - agent) / REACH, -self.speed, self.speed) + self.rng.normal(0, self.noise, 2)
-        within = (np.array(INSIDE)[:, None] - agent) / REACH  # noise must not drive the agent through the wall
-        return np.clip(np.clip(action, *within), -1, 1).astype(np.float32)
+        noise = self.rng.normal(0, self.noise, 2).tolist()
+        return np.array(
+            [self._command(agent_x, target.real, noise[0]), self._command(agent_y, target.imag, noise[1])], np.float32
+        )
+
+    def _command(self, here: float, target: float, noise: float) -> float:
+        """One axis of the action: towards the target, no faster than this episode's speed, noisy, inside the walls."""
+        wanted = min(max((target - here) / REACH, -self.speed), self.speed) + noise
+        return min(max(wanted, (INSIDE[0] - here) / REACH, -1.0), (INSIDE[1] - here) / REACH, 1.0)
 
     def _choose_contact(self, state: np.ndarray) -> None:
         """Pick the boundary point and inward normal (both in the block's frame) of the next push."""
-        if self.rng.random() < 0.15 or np.linalg.norm(self.goal[2:4] - state[2:4]) < 20:
+        block, goal = complex(*state[2:4]), complex(*self.goal[2:4])
+        if self.rng.random() < 0.15 or abs(goal - block) < 20:
             self.goal = self.task.start(self.rng)
+            goal = complex(*self.goal[2:4])
         points, normals = _boundary(self.rng, self.CANDIDATES)
-        stand_off = state[2:4] + _rotate(points - normals * self.CLEARANCE, state[4])
-        reachable = ((stand_off > INSIDE[0]) & (stand_off < INSIDE[1])).all(axis=1)
-        arm = points - CENTRE_OF_GRAVITY
-        torque = (arm[:, 0] * normals[:, 1] - arm[:, 1] * normals[:, 0]) / 60
+        rotation = cmath.rect(1, state[4])
+        stand_off = block + rotation * (points - normals * self.CLEARANCE)
+        low, high = INSIDE
+        reachable = (low < stand_off.real) & (stand_off.real < high) & (low < stand_off.imag) & (stand_off.imag < high)
+        torque = ((points - complex(*CENTRE_OF_GRAVITY)).conj() * normals).imag / 60
         turn = (self.goal[4] - state[4] + np.pi) % (2 * np.pi) - np.pi
-        shift = self.goal[2:4] - state[2:4]
-        shift = shift / max(np.linalg.norm(shift), 60.0)
-        usefulness = _rotate(normals, state[4]) @ shift + torque * np.clip(turn, -1, 1)
+        shift = (goal - block) / max(abs(goal - block), 60.0)
+        usefulness = (rotation * normals * shift.conjugate()).real + torque * np.clip(turn, -1, 1)
         if self.rng.random() < self.FREE_SHARE:
             usefulness = self.rng.random(self.CANDIDATES)
         best = int(np.argmax(np.where(reachable, usefulness, usefulness - 10)))
-        self.contact, self.inward = points[best], normals[best]
+        self.contact, self.inward = complex(points[best]), complex(normals[best])
         self.plan_needed = False
+
+
+def _walk_round(agent: complex, to: complex, centre: complex, radius: float = 105.0) -> complex:
+    """The next way point from `agent` to `to` that keeps out of a disc round the block while the way is long."""
+    here, there = agent - centre, to - centre
+    gap = cmath.phase(there * here.conjugate())
+    if abs(gap) < 0.5:
+        return to
+    return centre + cmath.rect(max(radius, abs(here)), cmath.phase(here) + math.copysign(min(abs(gap), 0.6), gap))
+
+
+@functools.cache
+def _edges() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The outline's edges: begin, end and inward unit normal, each complex `(8,)`, in the block's frame."""
+    corners = [(-60, 0), (60, 0), (60, 30), (15, 30), (15, 120), (-15, 120), (-15, 30), (-60, 30)]
+    begin = np.array([complex(*corner) for corner in corners])
+    end = np.roll(begin, -1)
+    return begin, end, 1j * (end - begin) / np.abs(end - begin)
+
+
+def _boundary(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Random points on the T's outline, uniform by length, with their inward normals, each complex `(count,)`."""
+    begin, end, normal = _edges()
+    length = np.abs(end - begin)
+    edge = rng.choice(len(begin), count, p=length / length.sum())
+    return begin[edge] + rng.uniform(0.05, 0.95, count) * (end - begin)[edge], normal[edge]
 
 
 def _rotate(vectors: np.ndarray, angle: float) -> np.ndarray:
     """Vectors `(..., 2)` turned from the block's frame into the world's."""
     cos, sin = math.cos(angle), math.sin(angle)
     return vectors @ np.array([[cos, sin], [-sin, cos]])
-
-
-def _across(vector: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """The part of `vector` at a right angle to the unit vector `direction`."""
-    return vector - direction * (vector @ direction)
-
-
-def _walk_round(agent: np.ndarray, to: np.ndarray, centre: np.ndarray, radius: float = 105.0) -> np.ndarray:
-    """The next way point from `agent` to `to` that keeps out of a disc round the block while the way is long."""
-    here, there = agent - centre, to - centre
-    from_angle, to_angle = np.arctan2(here[1], here[0]), np.arctan2(there[1], there[0])
-    gap = (to_angle - from_angle + np.pi) % (2 * np.pi) - np.pi
-    if abs(gap) < 0.5:
-        return to
-    ahead = from_angle + np.sign(gap) * min(abs(gap), 0.6)
-    return centre + max(radius, np.linalg.norm(here)) * np.array([np.cos(ahead), np.sin(ahead)])
-
-
-@functools.cache
-def _edges() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The outline's edges: begin, end and inward unit normal, each `(8, 2)`, in the block's frame."""
-    outline = np.array([(-60, 0), (60, 0), (60, 30), (15, 30), (15, 120), (-15, 120), (-15, 30), (-60, 30)], float)
-    end = np.roll(outline, -1, axis=0)
-    along = (end - outline) / np.linalg.norm(end - outline, axis=1, keepdims=True)
-    return outline, end, np.stack([-along[:, 1], along[:, 0]], -1)
-
-
-def _boundary(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Random points on the T's outline, uniform by length, with their inward normals, each `(count, 2)`."""
-    begin, end, normal = _edges()
-    length = np.linalg.norm(end - begin, axis=1)
-    edge = rng.choice(len(begin), count, p=length / length.sum())
-    along = rng.uniform(0.05, 0.95, (count, 1))
-    return begin[edge] + along * (end[edge] - begin[edge]), normal[edge]
 
 
 def _world(state: np.ndarray) -> tuple[pymunk.Space, pymunk.Body, pymunk.Body]:
