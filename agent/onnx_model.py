@@ -71,6 +71,10 @@ class OnnxWorldModel:
         shape = (plans, self.horizon, self.latent_size)
         return self._compute(f"latents_{length}", inputs, shape)[:, :steps]
 
+    def multiply_adds(self, output: str) -> int:
+        """What one picture (`latent`) or one candidate (`latents_c`, from c latents of context) takes."""
+        return graph.measure(self._file.model, output, self.metadata).multiply_adds
+
     def _compute(self, output: str, inputs: dict[str, np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
         latents = self._entry(output)(inputs, shape)
         if not np.isfinite(latents).all():

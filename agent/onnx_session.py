@@ -15,7 +15,7 @@ from envs.errors import BadInput
 
 PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider", "tensorrt": "TensorrtExecutionProvider"}
 NAMES = {"cpu": "CPU", "cuda": "CUDA", "tensorrt": "TensorRT"}
-MAX_PACKED_BYTES = 128 * 1024**2
+MAX_PACKED_BYTES = 640 * 1024**2
 MAX_SHAPES = 8
 SILENT, ERRORS = 4, 3
 

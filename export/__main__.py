@@ -18,6 +18,7 @@ from agent import planner as planners
 from agent.onnx_model import OnnxWorldModel
 from envs.errors import BadInput, parse, run
 from export import card, parity
+from export.lewm import read_lewm
 from export.package import package
 from export.source import Source, read_run
 
@@ -34,6 +35,8 @@ class Export:
     """Published LeWM checkpoint instead: a folder or a file (safetensors or torch)."""
     env: str | None = None
     """Task of that checkpoint."""
+    data: Path | None = None
+    """Dataset that the checkpoint was trained on (HDF5), for the mean and spread of its actions."""
     horizon: int = 5
     """Most action blocks that a rollout can predict."""
     planner: tuple[str, ...] = ()
@@ -44,41 +47,44 @@ class Export:
     """Licence of the weights."""
 
 
-def main() -> None:
-    settings = parse(Export, __doc__)
+def export(settings: Export) -> str:
+    """Write file and card, both or neither; returns the card."""
     source = _source(settings)
     planner = planners.parse(settings.planner)
     if planner:
         planners.make(**{"name": "cem"} | planner)
     precision = "float16" if settings.fp16 else "float32"
     content = package(source, settings.horizon, np.dtype(precision).type, planner, settings.licence)
-
-    settings.out.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=settings.out.parent, prefix=".export-") as folder:
-        draft = Path(folder) / settings.out.name
+    out = settings.out
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out.parent, prefix=".export-") as folder:
+        draft, described = Path(folder) / out.name, Path(folder) / out.with_suffix(".md").name
         draft.write_bytes(content)
         file = OnnxWorldModel(draft, device="cpu")
         report = parity.compare(source.model, file, parity.TOLERANCE[precision])
-        for line in report.lines():
-            print(line)
         if not report.passed:
-            raise BadInput(
-                f"the file differs from torch by {report.worst:.1e} (at most {report.tolerance:.0e} allowed) or finds "
-                "other elites, so nothing was written"
-            )
-        described = Path(folder) / settings.out.with_suffix(".md").name
-        described.write_text(card.write(file, settings.out.name, len(content), precision, report))
+            raise BadInput(f"the file does not do what torch does ({'; '.join(report.lines())}): nothing was written")
+        described.write_text(card.write(file, source.model, out.name, len(content), precision, report))
         for written in (draft, described):
-            os.replace(written, settings.out.parent / written.name)
-    print(f"{settings.out}: {len(content) / 1e6:.1f} MB, largest difference from torch {report.worst:.1e}")
+            os.replace(written, out.parent / written.name)
+    return (out.parent / described.name).read_text()
 
 
 def _source(settings: Export) -> Source:
     if (settings.run is None) == (settings.from_lewm is None):
-        raise BadInput("give either --run or --from-lewm")
+        raise BadInput("give either --run, a run folder, or --from-lewm, a published checkpoint")
     if settings.run is not None:
         return read_run(settings.run)
-    raise BadInput("not yet")
+    assert settings.from_lewm is not None
+    if settings.env is None:
+        raise BadInput("a published checkpoint does not say what task it is for: give --env")
+    return read_lewm(settings.from_lewm, settings.env, settings.data)
+
+
+def main() -> None:
+    settings = parse(Export, __doc__)
+    print(export(settings))
+    print(f"{settings.out} is ready: python play.py --model {settings.out}")
 
 
 if __name__ == "__main__":

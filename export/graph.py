@@ -11,16 +11,19 @@ OPSET, IR_VERSION = 20, 10
 
 
 class Graph:
-    """Collects nodes and weights; values are named by strings, and equal weights are stored once.
+    """Collects nodes and weights; values are named by strings.
 
-    `dtype` is what the graph computes in, float32 or float16. The same calls in the same order give the same bytes.
+    Equal weights are stored once, and the same operator on the same values is computed once. `dtype` is what the graph
+    computes in, float32 or float16. The same calls in the same order give the same bytes.
     """
 
     def __init__(self, dtype: type[np.floating] = np.float32):
         self.dtype = np.dtype(dtype)
         self._nodes: list[onnx.NodeProto] = []
+        self._done: dict[tuple[str, tuple[str, ...], str], list[str]] = {}
         self._weights: dict[str, np.ndarray] = {}
         self._stored: dict[tuple[str, tuple[int, ...], bytes], str] = {}
+        self._seen: dict[int, tuple[Tensor, str]] = {}  # holds the tensors, so that no other gets their id
 
     def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
         """Append a node of this kind and return the name of its output."""
@@ -28,15 +31,22 @@ class Graph:
 
     def ops(self, kind: str, *inputs: str, outputs: int, **attributes: Any) -> list[str]:
         """Append a node with several outputs and return their names."""
-        stem = f"{kind.lower()}_{len(self._nodes)}"
-        names = [stem] if outputs == 1 else [f"{stem}_{index}" for index in range(outputs)]
-        self._nodes.append(helper.make_node(kind, inputs, names, name=stem, **attributes))
-        return names
+        key = (kind, inputs, repr(attributes))
+        if key not in self._done:
+            stem = f"{kind.lower()}_{len(self._nodes)}"
+            names = [stem] if outputs == 1 else [f"{stem}_{index}" for index in range(outputs)]
+            self._nodes.append(helper.make_node(kind, inputs, names, name=stem, **attributes))
+            self._done[key] = names
+        return self._done[key]
 
     def weight(self, values: Tensor | np.ndarray | float) -> str:
         """Store numbers in the graph's precision and return their name."""
-        array = values.detach().cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)
-        return self._store("weight", np.ascontiguousarray(array, self.dtype))
+        if not isinstance(values, Tensor):
+            return self._store("weight", np.ascontiguousarray(values, self.dtype))
+        if id(values) not in self._seen:
+            array = np.ascontiguousarray(values.detach().cpu().numpy(), self.dtype)
+            self._seen[id(values)] = values, self._store("weight", array)
+        return self._seen[id(values)][1]
 
     def indices(self, *values: int) -> str:
         """Store whole numbers, as a shape or a list of axes, and return their name."""

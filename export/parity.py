@@ -1,5 +1,6 @@
 """Does the file compute what torch computes? Latents within a tolerance, and the same elites in the same order."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -14,6 +15,7 @@ from models import WorldModel
 
 TOLERANCE = {"float32": 1e-4, "float16": 5e-2}
 BATCHES = (1, 2, 300)
+MAX_PICTURES = 32
 CEM = {"candidates": 64, "elites": 16, "iterations": 4, "keep": 0}
 
 
@@ -62,15 +64,17 @@ class TorchWorldModel:
         return self.network.rollout(*inputs).numpy()
 
 
-def compare(network: WorldModel, file: OnnxWorldModel, tolerance: float, seed: int = 0) -> Parity:
+def compare(
+    network: WorldModel, file: OnnxWorldModel, tolerance: float, batches: Sequence[int] = BATCHES, seed: int = 0
+) -> Parity:
     """Compare the file with the network it was made from, on random and real pictures and random actions."""
     rng = np.random.default_rng(seed)
     reference = TorchWorldModel(network.eval(), file)
     size, block = file.image_size, file.action_dim * file.action_block
     errors: dict[str, float] = {}
     notes: list[str] = []
-    for batch in BATCHES:
-        frames = rng.integers(0, 256, (min(batch, 64), size, size, 3), dtype=np.uint8)
+    for batch in batches:
+        frames = rng.integers(0, 256, (min(batch, MAX_PICTURES), size, size, 3), dtype=np.uint8)
         errors[f"encode, {len(frames)} random pictures"] = _error(reference.encode(frames), file.encode(frames))
     try:
         real = real_pictures(file, 8)
@@ -80,7 +84,7 @@ def compare(network: WorldModel, file: OnnxWorldModel, tolerance: float, seed: i
         real = frames[:2]
     latents = reference.encode(real)
     for length in range(1, file.history + 1):
-        for batch in BATCHES:
+        for batch in batches:
             for contexts in {1, batch}:
                 context = latents[rng.integers(len(latents), size=(contexts, length))]
                 shapes = (contexts, length - 1, block), (batch, file.horizon, block)

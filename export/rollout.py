@@ -33,6 +33,9 @@ class Rollout:
         self.predictor = cast(Predictor, model.predictor)
         self.blocks = cast(list[Block], list(self.predictor.blocks))
         self.context = [self._pick(context, index) for index in range(model.history)]
+        self.query, self.key, self.value = zip(
+            *(_query_key_value(block.attention) for block in self.blocks), strict=True
+        )
         self.past = self._modulations(past_actions, model.history - 1)
         self.future = self._modulations(actions, horizon)
 
@@ -67,26 +70,26 @@ class Rollout:
         for depth, block in enumerate(self.blocks):
             shift1, scale1, gate1, shift2, scale2, gate2 = modulations[depth]
             y = emit(block.attention.norm, graph, self._modulate(block.norm1, x, scale1, shift1))
-            query, key, value = block.attention.qkv.weight.chunk(3)
-            own.append((self._project(y, key), self._project(y, value)))
+            own.append((self._project(y, self.key[depth]), self._project(y, self.value[depth])))
             if depth == len(self.blocks) - 1 and not read:
                 return None
-            attended = self._attend(block.attention, y, query, [token[depth] for token in window.seen])
+            attended = self._attend(y, depth, [token[depth] for token in window.seen])
             x = graph.op("Add", x, graph.op("Mul", gate1, emit(block.attention.out, graph, attended)))
             y = emit(block.mlp, graph, self._modulate(block.norm2, x, scale2, shift2))
             x = graph.op("Add", x, graph.op("Mul", gate2, y))
         return x
 
-    def _attend(self, attention: Attention, y: str, query: Tensor, seen: list[tuple[str, str]]) -> str:
-        """What the newest token reads: a softmax over a handful of keys, each a column of its own.
+    def _attend(self, y: str, depth: int, seen: list[tuple[str, str]]) -> str:
+        """What the newest token reads: a softmax over a handful of keys, each in a matrix of its own.
 
         The first token of a window sees itself alone, whatever its query.
         """
         if len(seen) == 1:
             return seen[0][1]
-        graph, size = self.graph, len(query)
-        heads = graph.indices(0, attention.heads, size // attention.heads)
-        q = self._project(y, query * (size // attention.heads) ** -0.5)
+        graph, size = self.graph, len(self.query[depth])
+        count = self.blocks[depth].attention.heads
+        heads = graph.indices(0, count, size // count)
+        q = self._project(y, self.query[depth])
         scores = [
             graph.op("ReduceSum", graph.op("Reshape", graph.op("Mul", q, key), heads), graph.indices(2), keepdims=1)
             for key, _ in seen
@@ -118,14 +121,18 @@ class Rollout:
 
     def _modulation(self, block: Block, embedded: str) -> list[str]:
         linear = cast(nn.Linear, block.modulation[1])
-        bias = linear.bias.detach().clone()
-        width = len(bias) // 6
-        bias[width : 2 * width] += 1  # the scales multiply as 1 + scale
-        bias[4 * width : 5 * width] += 1
-        weights = self.graph.weight(linear.weight), self.graph.weight(bias)
+        bias = linear.bias.detach().clone().view(6, -1)
+        bias[[1, 4]] += 1  # the scales multiply as 1 + scale
+        weights = self.graph.weight(linear.weight), self.graph.weight(bias.flatten())
         all_six = self.graph.op("Gemm", embedded, *weights, transB=1)
         return self.graph.ops("Split", all_six, outputs=6, axis=1, num_outputs=6)
 
     def _pick(self, sequence: str, index: int) -> str:
         """The matrix `(B, W)` of one step of a sequence `(B, T, W)`."""
         return self.graph.op("Gather", sequence, self.graph.index(index), axis=1)
+
+
+def _query_key_value(attention: Attention) -> tuple[Tensor, Tensor, Tensor]:
+    """The three projections `(heads * head_dim, width)`, the query's with the attention's scale in it."""
+    query, key, value = attention.qkv.weight.detach().chunk(3)
+    return query * (len(query) // attention.heads) ** -0.5, key, value

@@ -14,7 +14,7 @@ from agent.model_file import graph, wire
 from agent.model_file.metadata import KEY, Metadata
 from envs.errors import BadInput
 
-MAX_BYTES = 256 * 1024**2
+MAX_BYTES = 128 * 1024**2
 SEAL = "sha256"
 
 
