@@ -19,11 +19,11 @@ from tqdm import tqdm
 
 import envs
 from agent import planner as planners
-from agent import report, summary, world_model
+from agent import report, summary
 from agent.agents import RULES, check_fit
 from agent.results import Key, Results
 from agent.statistics import Rate
-from agent.workers import Chosen, Conditions, Job, run_here, run_in_processes, run_on_ray
+from agent.workers import Chosen, Conditions, Job, load, run_here, run_in_processes, run_on_ray
 from envs import OFFSET
 from envs.errors import BadInput, parse, run
 
@@ -35,7 +35,7 @@ class Evaluate:
     env: str
     """Task: two-room, pusht, reacher or cube."""
     model: tuple[str, ...] = ()
-    """World models to compare: files, names under pretrained/TASK/, or package.module:Class."""
+    """World models: files, names under pretrained/TASK/, package.module:Class, or simulator (the true task)."""
     agents: tuple[str, ...] = ("random", "zero")
     """Rules to run on the same pairs: random, zero, expert (the data policy, which ignores the goal)."""
     episodes: int = 50
@@ -101,7 +101,7 @@ class Evaluate:
         threads = self.threads or max(1, (os.cpu_count() or 1) // self.workers)
         chosen = []
         for name in self.model:
-            model = world_model.load(name, self.env, self.device, threads)
+            model = load(name, self.env, self.device, threads)
             planner = planners.make_for(model, self.planner, self.plan)
             check_fit(model, planner)
             chosen.append(Chosen(name, getattr(model, "sha256", None), planners.settings_of(planner)))

@@ -23,10 +23,16 @@ from agent.log import Outcome, provenance
 from agent.realtime import RealtimeAgent, realtime
 from envs import BadInput, Pair, Task
 
+SIMULATOR = "agent.world_model:SimulatorWorldModel"
 TRIES = 3
 """How often a job is given to a worker that dies before its episodes are failures."""
 
 Line = dict[str, Any]
+
+
+def load(name: str, task: str, device: str, threads: int | None) -> world_model.WorldModel:
+    """The world model called `name`; `simulator` is the true task."""
+    return world_model.load(SIMULATOR if name == "simulator" else name, task, device, threads)
 
 
 @dataclass(frozen=True)
@@ -78,7 +84,7 @@ class Worker:
             return RuleAgent(subject)
         if subject not in self.models:
             given = self.conditions
-            self.models[subject] = world_model.load(subject, given.task, given.device, given.threads)
+            self.models[subject] = load(subject, given.task, given.device, given.threads)
         kind = RealtimeAgent if self.conditions.realtime else ModelAgent
         return kind(self.models[subject], self.planners[subject], self.conditions.plan_ms)
 

@@ -28,7 +28,7 @@ class CEM(SamplingPlanner):
     agree: float = 0.0
     """Stop when no number of a plan varies more than this among the elites."""
     answer: Literal["mean", "best"] = "mean"
-    """The mean of the elites, or the best of them."""
+    """The last mean, or the best of all that were tried, that mean included."""
 
     name: ClassVar[str] = "cem"
 
@@ -64,7 +64,10 @@ class CEM(SamplingPlanner):
             if spread.max() < self.agree or late():
                 break
 
-        return Found(mean if self.answer == "mean" else elites[0], elites)
+        if self.answer == "best":
+            cost = yield mean[None]
+            return Found(mean if cost[0] <= elite_costs[0] else elites[0], elites)
+        return Found(mean, elites)
 
 
 def lewm(**settings: Any) -> CEM:
