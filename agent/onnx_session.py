@@ -33,7 +33,10 @@ class Opener:
     def open(self, model: bytes, weight_bytes: int) -> ort.InferenceSession:
         """A session of `model`, whose operators read `weight_bytes` of weights; all sessions get what the first got."""
         if self.device == "cpu":
-            return ort.InferenceSession(model, self._options(weight_bytes), providers=[PROVIDERS["cpu"]])
+            try:
+                return ort.InferenceSession(model, self._options(weight_bytes), providers=[PROVIDERS["cpu"]])
+            except Exception as error:  # ONNX Runtime's own classes share no other base
+                raise BadInput(f"ONNX Runtime cannot load the model: {first_line(error)}") from error
         wanted = "cuda" if self.device == "auto" else self.device
         session = self._try(wanted, model, weight_bytes)
         if session is None and self.device != "auto":
@@ -77,6 +80,11 @@ class Opener:
         return options
 
 
+def first_line(error: Exception) -> str:
+    """The beginning of what ONNX Runtime says, which can go on for pages."""
+    return f"{error} ".splitlines()[0][:200]
+
+
 def available_cores() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -115,10 +123,8 @@ class EntryPoint:
             buffers.fill(given)
             try:
                 self._session.run_with_iobinding(buffers.binding, buffers.options)
-            except Exception as error:  # ONNX Runtime's own classes share no other base
-                raise BadInput(
-                    f"the model cannot be run on these inputs: {str(error).splitlines()[0][:200]}"
-                ) from error
+            except Exception as error:
+                raise BadInput(f"the model cannot be run on these inputs: {first_line(error)}") from error
             return buffers.output.numpy().copy()
 
     def _for_shapes(self, given: dict[str, np.ndarray], shape: tuple[int, ...]) -> "_Buffers":

@@ -14,6 +14,7 @@ from envs.errors import BadInput
 
 IR_VERSIONS, OPSET = (8, 9, 10), 20
 DTYPES: dict[int, type] = {TensorProto.FLOAT: np.float32, TensorProto.FLOAT16: np.float16, TensorProto.INT64: np.int64}
+FIELDS: dict[int, str] = {AttributeProto.INT: "i", AttributeProto.FLOAT: "f", AttributeProto.INTS: "ints"}
 MAX_OPERATORS = 40_000
 MAX_LIVE_BYTES = 512 * 1024**2
 MAX_MULTIPLY_ADDS = 10**12
@@ -84,10 +85,10 @@ def check(model: ModelProto, about: Metadata) -> dict[str, Work]:
     for output, (_, dims) in outputs.items():
         value, work = trace(parts[output], output, _inputs(about, LARGEST), weights)
         takes[output] = work
-        if value.shape != _sized(dims, LARGEST) or value.dtype != np.float32:
-            raise BadInput(f"its {output} is {value.dtype} {value.shape} instead of float32 {_sized(dims, LARGEST)}")
         if work.live_bytes > MAX_LIVE_BYTES or work.multiply_adds > MAX_MULTIPLY_ADDS:
             raise BadInput(f"computing its {output} would take too much memory or time")
+        if value.shape != _sized(dims, LARGEST) or value.dtype != np.float32:
+            raise BadInput(f"its {output} is {value.dtype} {value.shape} instead of float32 {_sized(dims, LARGEST)}")
     return takes
 
 
@@ -188,15 +189,10 @@ def _check_interface(values: Iterable[ValueInfoProto], expected: dict[str, tuple
 def _attributes(node: NodeProto) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for attribute in node.attribute:
-        if attribute.type == AttributeProto.INT:
-            value: Any = attribute.i
-        elif attribute.type == AttributeProto.INTS:
-            value = list(attribute.ints)
-        elif attribute.type == AttributeProto.FLOAT:
-            value = attribute.f
-        else:
-            value = None
-        if value is None or attribute.name in values:
+        field = FIELDS.get(attribute.type)
+        present = {descriptor.name for descriptor, _ in attribute.ListFields()}
+        if field is None or present != {"name", "type", field} or attribute.name in values:
             raise BadInput(f"an operator {node.op_type} in it has an odd attribute {attribute.name!r}")
-        values[attribute.name] = value
+        value = getattr(attribute, field)
+        values[attribute.name] = list(value) if field == "ints" else value
     return values
