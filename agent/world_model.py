@@ -11,6 +11,7 @@ from envs import BadInput, Task
 
 PRETRAINED = Path(__file__).parent.parent / "pretrained"
 """Shipped models: `<task>/<name>.onnx`."""
+SIMULATOR = "agent.world_model:SimulatorWorldModel"
 
 
 class WorldModel(Protocol):
@@ -103,18 +104,21 @@ class SimulatorWorldModel:
 def load(model: str, task: Task | str, device: str = "auto", threads: int | None = None) -> WorldModel:
     """The world model that `model` names, for `task`.
 
-    `model` is a file, the name of a file under `pretrained/<task>/`, or `package.module:Class`, which is called with a
-    task of its own; `device` and `threads` are for files.
+    `model` is a file, the name of a file under `pretrained/<task>/`, `simulator`, or `package.module:Class`, which is
+    called with a task of its own; `device` and `threads` are for files.
     """
-    name = task if isinstance(task, str) else task.name
+    task = envs.make(task) if isinstance(task, str) else task
+    name = task.name
     if (file := find(model, name)) is not None:
         from agent.onnx_model import OnnxWorldModel
 
         loaded: WorldModel = OnnxWorldModel(file, device=device, threads=threads)
     else:
-        loaded = _import(model)(envs.make(name))
+        loaded = _import(SIMULATOR if model == "simulator" else model)(envs.make(name))
     if loaded.task != name:
         raise BadInput(f"{model} is a model of {loaded.task}, not of {name}: choose another model or another task")
+    if loaded.action_dim != len(task.action_names):
+        raise BadInput(f"{model} takes {loaded.action_dim} numbers an action, but {name} has {len(task.action_names)}")
     return loaded
 
 
@@ -123,7 +127,7 @@ def find(model: str, task: str) -> Path | None:
     for file in (Path(model), PRETRAINED / task / model):
         if file.is_file():
             return file
-    if ":" in model:
+    if ":" in model or model == "simulator":
         return None
     shipped = ", ".join(sorted(file.name for file in (PRETRAINED / task).glob("*.onnx"))) or "nothing yet"
     raise BadInput(f"there is no model {model}, here or under pretrained/{task}/, which holds {shipped}")

@@ -5,6 +5,9 @@ import pytest
 
 import envs
 from agent import world_model
+from agent.agents import ModelAgent
+from agent.episode import Episode
+from agent.planner import make
 from agent.world_model import SimulatorWorldModel
 
 
@@ -51,6 +54,30 @@ def test_a_class_is_named_by_module_and_name_and_gets_a_task_of_its_own():
     assert isinstance(model, SimulatorWorldModel)
     assert model.task == "reacher"
     assert model._task is not task
+
+
+def test_the_simulator_has_a_name_of_its_own():
+    assert isinstance(world_model.load("simulator", "pusht"), SimulatorWorldModel)
+
+
+def test_a_model_for_actions_of_another_size_is_refused(monkeypatch):
+    monkeypatch.setattr(
+        SimulatorWorldModel, "action_dim", property(lambda model: 3, lambda model, value: None), raising=False
+    )
+    with pytest.raises(envs.BadInput, match="takes 3 numbers an action, but two-room has 2"):
+        world_model.load("simulator", "two-room")
+
+
+def test_a_world_model_written_by_hand_sees_pixels_and_reaches_its_goals():
+    model = world_model.load("agent.examples.two_room_by_hand:TwoRoomByHand", "two-room")
+    task = envs.make("two-room")
+    states = np.random.default_rng(0).uniform(30, 195, (5, 2))
+    np.testing.assert_allclose(model.encode(np.stack([task.draw(state) for state in states])), states, atol=1)
+    reached = 0
+    for number, pair in enumerate(envs.pairs("two-room", seed=0, n=10)):
+        episode = Episode(task, ModelAgent(model, make("cem")), pair.start, pair.goal, seed=0, pair=number)
+        reached += list(episode)[-1].first_hit is not None
+    assert reached >= 9
 
 
 @pytest.mark.parametrize(
