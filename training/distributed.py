@@ -15,6 +15,8 @@ from torch.nn.modules.batchnorm import _BatchNorm
 def start(device: torch.device) -> None:
     """Join the other processes if `torchrun` started this one."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not dist.is_initialized():
+        if device.type == "cuda":
+            torch.cuda.set_device(device)
         dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
 
 
