@@ -5,29 +5,22 @@
 Opens a window (H shows its keys); without a display it writes a video and says where.
 """
 
-import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import envs
-from agent import planner as planners
-from agent import viewer, world_model
-from agent.agents import ModelAgent, RuleAgent
+from agent import viewer
+from agent.assemble import make_agent, make_stage
 from agent.episode import STEPS
 from agent.film import film
-from agent.frame import Easel, provider
-from agent.goals import parse as parse_goal
-from agent.imagine import imagine
-from agent.realtime import RealtimeAgent
-from agent.session import Leash, Session, Settings
-from agent.stage import Stage
+from agent.frame import provider
+from agent.session import Settings
 from agent.video import Video
-from agent.world_model import PRETRAINED, SimulatorWorldModel
+from agent.world_model import PRETRAINED
 from envs.errors import BadInput, parse, run
 
 SHIPPED = "qqworld.onnx"
-SIMULATOR = f"{SimulatorWorldModel.__module__}:{SimulatorWorldModel.__name__}"
 VIDEO_EPISODES = 3
 
 
@@ -79,48 +72,47 @@ class Play:
             raise BadInput(f"the log {self.log} cannot be written: the folder {self.log.parent} does not exist")
 
 
-def make_agent(settings: Play) -> Any:
+def cast(settings: Play) -> Any:
     """Who acts; where no model has been shipped for the task yet, the data policy stands in and says so."""
-    name = settings.agent
+    rule = None if settings.agent == "model" else settings.agent
     shipped = list((PRETRAINED / settings.env).glob("*.onnx"))
-    if name == "model" and settings.model == SHIPPED and not shipped and not Path(SHIPPED).exists():
+    if rule is None and settings.model == SHIPPED and not shipped and not Path(SHIPPED).exists():
         print(f"there is no {SHIPPED} for {settings.env} yet, so its scripted expert plays instead")
-        name = "expert"
-    if name != "model":
-        return RuleAgent(name)
-    where = SIMULATOR if settings.model == "simulator" else settings.model
-    model = world_model.load(where, settings.env, settings.device)
-    planner = planners.make_for(model, settings.planner, settings.plan)
-    print(f"{settings.env}: {settings.model} on {provider(model)}, planner {planner.name}")
-    leash: Any = Leash(model)
-    return (RealtimeAgent if settings.realtime else ModelAgent)(leash, planner, settings.plan_ms)
+        rule = "expert"
+    return make_agent(
+        settings.env,
+        settings.model,
+        rule,
+        settings.planner,
+        settings.plan,
+        settings.plan_ms,
+        settings.realtime,
+        settings.device,
+    )
 
 
 def play(settings: Play) -> None:
     """Play in a window or into a video, and say what came of it."""
     settings.check()
-    agent = make_agent(settings)
-    model = getattr(agent, "model", None)
-    task = envs.make(settings.env, size=model.image_size, look=model.look) if model else envs.make(settings.env)
-    goals = parse_goal(settings.goal, task)
-    task.close()  # who plays may draw in another thread
-    window = not settings.headless and viewer.open_window(f"QQWorld {task.name}")
-    if not window and not settings.headless:
-        print("there is no display, so what the window would show goes into a video")
-    path = settings.video or (None if window else Path(f"qqworld-{task.name}.mp4"))
-    video = Video(path, task.control_hz) if path else None
+    agent = cast(settings)
+    window = not settings.headless and viewer.has_display()
+    path = settings.video or (None if window else Path(f"qqworld-{settings.env}.mp4"))
     episodes = settings.episodes or (None if window else VIDEO_EPISODES)
     chosen = Settings(settings.seed, episodes, settings.steps, settings.realtime, settings.log)
-    with contextlib.closing(imagine(model)) as imagination:
-        stage = Stage(Session(task, agent, goals, chosen), Easel(task.name, agent, imagination, goals))
-        stage.film(video)
-        shown = viewer.Viewer(stage, Path(), recording=path) if window else None
-        try:
-            shown.run() if shown else film(stage)
-        finally:
-            stage.close()
-            for saved in shown.saved if shown else [path]:
-                print(f"saved {saved}")
+    stage = make_stage(settings.env, agent, settings.goal, chosen)
+    if path:
+        stage.film(Video(path, stage.session.task.control_hz))
+    shown = viewer.Viewer(stage, Path(), recording=path) if window else None
+    if shown is None and not settings.headless:
+        print("there is no display, so what the window would show goes into a video")
+    if hasattr(agent, "model"):
+        print(f"{settings.env}: {settings.model} on {provider(agent.model)}, planner {agent.planner.name}")
+    try:
+        shown.run() if shown else film(stage)
+    finally:
+        stage.close()
+        for saved in shown.saved if shown else [path]:
+            print(f"saved {saved}")
     print(f"success {stage.history.rate} of {stage.history.rate.n}")
 
 

@@ -58,9 +58,8 @@ class Box(NamedTuple):
 class Canvas:
     """Pixels uint8 `(h, w, 3)` and a pygame surface that shares them."""
 
-    def __init__(self, size: tuple[int, int], back: Colour = BACK):
-        self.pixels = np.empty((size[1], size[0], 3), np.uint8)
-        self.pixels[:] = back
+    def __init__(self, size: tuple[int, int]):
+        self.pixels = _blank(size).copy()
         self.surface = pygame.image.frombuffer(self.pixels.reshape(-1).data, size, "RGB")
 
     def fill(self, box: Box, colour: Colour) -> None:
@@ -115,6 +114,12 @@ class Canvas:
         pygame.draw.rect(self.surface, colour, (right - width, y, width, 20), border_radius=10)
         self.text(words, right - width / 2, y + 3, SMALL, BACK, "centre")
         return width + 8
+
+
+@functools.cache
+def _blank(size: tuple[int, int]) -> np.ndarray:
+    """Kept, because to copy pixels is much quicker than to colour them."""
+    return np.tile(np.array(BACK, np.uint8), (size[1], size[0], 1))
 
 
 @functools.cache

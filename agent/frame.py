@@ -10,6 +10,7 @@ import envs
 from agent import panels, qq_plot
 from agent.canvas import (
     ALARM,
+    BACK,
     BODY,
     EDGE,
     FAINT,
@@ -167,7 +168,7 @@ class Easel:
         if view.goal is not None:
             picture, note = self.picture(np.array(view.goal)), "being placed"
         elif self._goals.picture is not None and _same(record.goal, self._goals.pictured):
-            picture, note = self._goals.picture, "your picture"
+            picture, note = self._goals.picture, "your picture, judged by a state that looks like it"
         else:
             picture, note = self.picture(record.goal), ""
         panels.pane(canvas, GOAL_PANE, "goal", note, GOAL, picture)
@@ -190,12 +191,13 @@ class Easel:
         for row, number in enumerate(shown):
             place = Box(box.right - small, box.y + row * (small + 4), small, small)
             canvas.picture(shrink(self.picture(states[number]), small), place)
-            canvas.chip(f"+{block * (number + 1)}", place.right - 2, place.bottom - 22, IMAGINED)
+            canvas.fill(Box(place.right - 28, place.bottom - 15, 28, 15), BACK)
+            canvas.text(f"+{block * (number + 1)}", place.right - 3, place.bottom - 14, SMALL, IMAGINED, "right")
         y = box.y + large + 12
         canvas.text(f"in {block * len(states)} steps", box.x, y, LARGE, INK)
         canvas.text("the end of the plan, and each block on the way", box.x, y + 24, SMALL, MUTED)
-        expected = f"expects to come from {history.predictions[-1].distances[0]:.3g} to {plan.distances[-1] ** 0.5:.3g}"
-        canvas.text(expected, box.x, y + 42, SMALL, MUTED)
+        begin, end = history.predictions[-1].distances[[0, -1]]
+        canvas.text(f"expects the distance to go from {begin:.3g} to {end:.3g}", box.x, y + 42, SMALL, MUTED)
 
     def _qq(self, canvas: Canvas, box: Box, history: History) -> None:
         model = getattr(self.agent, "model", None)
@@ -220,7 +222,7 @@ class Easel:
         rows = [
             ("distance", distance, GOAL if record.success else INK),
             ("reached", hit, INK if record.first_hit is None else GOAL),
-            ("success", f"{history.rate}   of {history.rate.n}", INK),
+            ("success", f"{history.rate}   of {history.rate.n}" if history.results else "no episode yet", INK),
             ("agent", record.agent, INK),
         ]
         if model is not None and planner is not None:

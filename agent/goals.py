@@ -9,9 +9,12 @@ import numpy as np
 from envs import BadInput, Pair, Task
 
 GOAL_SPACE, SEARCH_SPACE = 0x60A1, 0x60A2  # first words of the seeds
-GUESSES, LINEAGES, CHILDREN, GENERATIONS = 600, 32, 6, 20
+GUESSES, LINEAGES, CHILDREN, GENERATIONS = 600, 64, 4, 20
+BLURRED, SHARP = 8.0, 24.0
 SEARCHABLE = 8
 """Numbers of a state that a search by pictures can find."""
+FOUND = 0.2
+"""Mean squared difference, in grey levels, of pictures that are as good as equal."""
 
 
 @dataclass(frozen=True)
@@ -62,19 +65,22 @@ def state_of(task: Task, picture: np.ndarray) -> np.ndarray:
     searchable = len(task.state_names) <= SEARCHABLE
     starts = np.stack([task.start(rng) for _ in range(GUESSES if searchable else GUESSES // 4)])
     low, high, spread = starts.min(axis=0), starts.max(axis=0), starts.std(axis=0)
-    best = starts[np.argsort(misfits(starts, 8), kind="stable")[:LINEAGES]]
+    best = starts[np.argsort(misfits(starts, BLURRED), kind="stable")[:LINEAGES]]
     for generation in range(GENERATIONS if searchable else 0):
         parents = np.repeat(best[:, None], CHILDREN, axis=1)
-        scale = spread * 0.5 * 0.02 ** (generation / GENERATIONS)
+        scale = spread * 0.3 * 0.05 ** (generation / GENERATIONS)
         changed = np.clip(parents + scale * rng.standard_normal(parents.shape), low, high)
         crossed = np.where(rng.random(parents.shape) < 0.4, rng.choice(starts, parents.shape[:2]), parents)
         families = np.concatenate([best[:, None], changed, crossed], axis=1)
-        errors = misfits(families.reshape(-1, len(spread)), 8 + 16 * generation / GENERATIONS)
+        errors = misfits(families.reshape(-1, len(spread)), BLURRED + (SHARP - BLURRED) * generation / GENERATIONS)
         errors = errors.reshape(len(best), -1)
-        best = families[np.arange(len(best)), errors.argmin(axis=1)]
+        order = np.argsort(errors.min(axis=1), kind="stable")
+        best = families[order, errors.argmin(axis=1)[order]]
         if generation % 5 == 4:
-            best = best[np.argsort(errors.min(axis=1), kind="stable")[: max(1, len(best) // 2)]]
-    return best[misfits(best, 24).argmin()]
+            best = best[: len(best) // 2]
+        if misfits(best[:1], SHARP)[0] < FOUND:
+            break
+    return best[misfits(best, SHARP).argmin()]
 
 
 def _blurred(picture: np.ndarray, sharpness: float) -> np.ndarray:

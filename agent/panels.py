@@ -66,7 +66,7 @@ def distances(canvas: Canvas, box: Box, history: History, unit: str) -> None:
     assert record is not None
     latent = record.thought.latent_distance is not None
     canvas.panel(box)
-    canvas.text("latent distance to the goal" if latent else "distance to the goal", box.x + 14, box.y + 10, BODY, INK)
+    canvas.text("latent distance" if latent else "distance to the goal", box.x + 14, box.y + 10, BODY, INK)
     canvas.text("" if latent else f"in {unit}", box.right - 14, box.y + 11, SMALL, FAINT, "right")
     if latent:
         _key(canvas, box.right - 14, box.y + 11, [("predicted", IMAGINED), ("measured", REAL)])
@@ -111,11 +111,11 @@ def distances(canvas: Canvas, box: Box, history: History, unit: str) -> None:
 def facts(canvas: Canvas, box: Box, rows: list[tuple[str, str, Colour]], rule: str) -> None:
     """What there is to know in words: a label and a value a row, and the rule of success below."""
     canvas.panel(box)
-    y = box.y + 12
+    y = box.y + 14
     for label, value, colour in rows:
         canvas.text(label, box.x + 14, y + 1, SMALL, MUTED)
         canvas.text(value, box.x + 96, y, BODY, colour)
-        y += 24
+        y += 27
     lines = wrap(f"Reached: {rule}.", box.w - 28, SMALL)
     y = box.bottom - 10 - 16 * len(lines)
     canvas.fill(Box(box.x + 14, y - 8, box.w - 28, 1), EDGE)

@@ -9,7 +9,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from agent.canvas import BACK, BODY, EDGE, FAINT, IMAGINED, INK, MUTED, REAL, SMALL, Box, Canvas
+from agent.canvas import BODY, EDGE, FAINT, IMAGINED, INK, MUTED, PANEL, REAL, SMALL, Box, Canvas
 
 DIRECTIONS, LEVELS, SPAN = 24, 41, 3.2
 TAIL = 0.1
@@ -58,10 +58,10 @@ def chi_squared_quantile(level: float, degrees: int) -> float:
 def draw(canvas: Canvas, box: Box, recent: QQ | None, stored: QQ | None = None, note: str = "") -> None:
     """The plot in `box`: a fan of directions, their mean as dots, and the Gaussian line; `stored` frames for scale."""
     canvas.panel(box)
-    canvas.text("latent quantiles", box.x + 14, box.y + 10, BODY, INK)
-    canvas.text("against a Gaussian", box.right - 14, box.y + 11, SMALL, FAINT, "right")
-    side = min(box.w - 60, box.h - 78)
-    plot = Box(box.x + (box.w - side) // 2, box.y + 36, side, side)
+    canvas.text("QQ: latents against a Gaussian", box.x + 14, box.y + 10, BODY, INK)
+    canvas.text(f"{DIRECTIONS} directions", box.right - 14, box.y + 11, SMALL, FAINT, "right")
+    side = min(box.w - 60, box.h - 74)
+    plot = Box(box.x + (box.w - side) // 2, box.y + 34, side, side)
     _axes(canvas, plot)
     if recent is None:
         canvas.text(note or "waiting for latents", box.x + box.w / 2, box.bottom - 25, SMALL, FAINT, "centre")
@@ -77,8 +77,8 @@ def draw(canvas: Canvas, box: Box, recent: QQ | None, stored: QQ | None = None, 
         if plot.contains(x, y):
             blend = min(abs(level) / 2.2, 1.0)
             colour = tuple(round((1 - blend) * a + blend * b) for a, b in zip(REAL, IMAGINED, strict=True))
-            canvas.dot(x, y, 3.6, BACK)
-            canvas.dot(x, y, 2.6, colour)
+            canvas.dot(x, y, 4.2, PANEL)
+            canvas.dot(x, y, 3.0, colour)
     _tail(canvas, box, recent, note)
 
 

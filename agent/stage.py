@@ -123,6 +123,7 @@ class Stage:
         for thread in self._threads:
             if thread.ident is not None:
                 thread.join()
+        self.easel.imagination.close()
         self.film(None)
 
     def _guarded(self, work: Callable[[], None], task: Task) -> None:

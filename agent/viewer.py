@@ -24,26 +24,25 @@ WHEEL_RAD = np.pi / 18
 
 
 def has_display() -> bool:
-    """Whether a window could be seen by anyone."""
-    driver = os.environ.get("SDL_VIDEODRIVER")
-    if driver in ("dummy", "offscreen"):
+    """Whether there is a screen for a window that someone could see."""
+    if os.environ.get("SDL_VIDEODRIVER") in ("dummy", "offscreen"):
         return False
-    return bool(driver or sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-
-
-def open_window(title: str) -> "pygame.Surface | None":
-    """A window that fits the screen, or None where none can be opened."""
-    if not has_display():
-        return None
+    if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        return False
     try:
         pygame.display.init()
-        wide, high = min(pygame.display.get_desktop_sizes() or [(WIDTH, HEIGHT)])
-        scale = min(1.0, 0.95 * wide / WIDTH, 0.9 * high / HEIGHT)
-        window = pygame.display.set_mode((round(scale * WIDTH), round(scale * HEIGHT)), pygame.RESIZABLE)
     except pygame.error:
-        return None
+        return False
+    return True
+
+
+def open_window(title: str) -> None:
+    """A window that fits the screen."""
+    pygame.display.init()
+    wide, high = min(pygame.display.get_desktop_sizes() or [(WIDTH, HEIGHT)])
+    scale = min(1.0, 0.95 * wide / WIDTH, 0.9 * high / HEIGHT)
+    pygame.display.set_mode((round(scale * WIDTH), round(scale * HEIGHT)), pygame.RESIZABLE)
     pygame.display.set_caption(title)
-    return window
 
 
 class Viewer:
@@ -56,6 +55,7 @@ class Viewer:
         self.saved: list[Path] = [recording] if recording else []
         self.closed = False
         self._hint_until = 0.0
+        open_window(f"QQWorld {self.task.name}")
         self._clock = pygame.time.Clock()
         self._pushing: np.ndarray | None = None
         self._placing: tuple[int, np.ndarray, np.ndarray] | None = None
@@ -89,7 +89,7 @@ class Viewer:
         window, canvas = pygame.display.get_surface(), self.stage.canvas
         if window is not None and canvas is not None:
             window.fill(BACK)
-            place = _letterbox(window.get_size())
+            place = letterbox(window.get_size())
             window.blit(canvas.surface if place[2:] == (WIDTH, HEIGHT) else _scaled(canvas.surface, place), place[:2])
             pygame.display.flip()
 
@@ -271,7 +271,7 @@ KEYS = {
 }
 
 
-def _letterbox(size: tuple[int, int]) -> Box:
+def letterbox(size: tuple[int, int]) -> Box:
     """Where the frame lies in a window of this size: as large as it fits, in the middle."""
     scale = min(size[0] / WIDTH, size[1] / HEIGHT)
     wide, high = max(1, round(WIDTH * scale)), max(1, round(HEIGHT * scale))
@@ -285,7 +285,7 @@ def _scaled(surface: "pygame.Surface", place: Box) -> "pygame.Surface":
 def _canvas_point(position: tuple[int, int]) -> np.ndarray:
     """A position in the window as one in the frame."""
     window = pygame.display.get_surface()
-    place = _letterbox(window.get_size() if window else (WIDTH, HEIGHT))
+    place = letterbox(window.get_size() if window else (WIDTH, HEIGHT))
     return (np.array(position, float) - place[:2]) * WIDTH / place.w
 
 

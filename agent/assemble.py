@@ -1,0 +1,46 @@
+"""From names on a command line to an agent, and from an agent to the stage that it plays on."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import envs
+from agent import goals, world_model
+from agent import planner as planners
+from agent.agents import ModelAgent, RuleAgent
+from agent.frame import Easel
+from agent.imagine import imagine
+from agent.realtime import RealtimeAgent
+from agent.session import Leash, Session, Settings
+from agent.stage import Stage
+from agent.world_model import SimulatorWorldModel
+
+SIMULATOR = f"{SimulatorWorldModel.__module__}:{SimulatorWorldModel.__name__}"
+
+
+def make_agent(
+    task: str,
+    model: str,
+    rule: str | None = None,
+    planner: str | None = None,
+    plan: Sequence[str] = (),
+    plan_ms: float | None = None,
+    realtime: bool = False,
+    device: str = "auto",
+) -> Any:
+    """An agent that plans with `model` (see `world_model.load`; `simulator` is the true task), or acts by a `rule`."""
+    if rule is not None:
+        return RuleAgent(rule)
+    loaded = world_model.load(SIMULATOR if model == "simulator" else model, task, device)
+    leash: Any = Leash(loaded)
+    kind = RealtimeAgent if realtime else ModelAgent
+    return kind(leash, planners.make_for(loaded, planner, plan), plan_ms)
+
+
+def make_stage(task: str, agent: Any, goal: str = "pair", settings: Settings | None = None) -> Stage:
+    """The stage for an agent, with a task drawn as its model wants to see it; `goal` is what `--goal` takes."""
+    model = getattr(agent, "model", None)
+    world = envs.make(task, size=model.image_size, look=model.look) if model else envs.make(task)
+    source = goals.parse(goal, world)
+    world.close()  # who plays may draw in another thread
+    easel = Easel(task, agent, imagine(model), source)
+    return Stage(Session(world, agent, source, settings or Settings()), easel)

@@ -1,0 +1,104 @@
+"""Pictures of the window for the documentation: one of each task, and a short film.
+
+    python -m agent.screenshots --out docs
+
+Writes window-TASK.png for every task and play.gif.
+"""
+
+import itertools
+from dataclasses import dataclass
+from pathlib import Path
+
+import cv2
+import imageio.v3 as imageio
+import numpy as np
+from PIL import Image
+from tqdm import tqdm
+
+import envs
+from agent.assemble import make_agent, make_stage
+from agent.frame import View
+from agent.session import Settings
+from agent.stage import Stage
+from envs.errors import BadInput, parse, run
+
+GIF_WIDTH, GIF_COLOURS = 720, 64
+
+
+@dataclass(frozen=True)
+class Screenshots:
+    """Pictures of the window for the documentation."""
+
+    out: Path = Path("docs")
+    """Folder for the pictures."""
+    tasks: tuple[str, ...] = tuple(envs.TASKS)
+    """Tasks to show."""
+    model: str = "simulator"
+    """World model that plans: simulator, a file, or a name under pretrained/TASK/."""
+    plan: tuple[str, ...] = ("candidates=48", "iterations=4", "cost=sum")
+    """Settings of the planner."""
+    seed: int = 100
+    """Seed of the pairs."""
+    step: int = 13
+    """Which step of the first episode to show."""
+    film: str | None = "pusht"
+    """Task of the film."""
+    seconds: float = 10.0
+    """Length of the film."""
+
+
+def stage_of(settings: Screenshots, task: str) -> Stage:
+    agent = make_agent(task, settings.model, plan=settings.plan)
+    stage = make_stage(task, agent, settings=Settings(seed=settings.seed))
+    stage.easel.imagination.wait(60)
+    return stage
+
+
+def shoot(settings: Screenshots, task: str) -> np.ndarray:
+    """The frame at the chosen step."""
+    stage = stage_of(settings, task)
+    for record in itertools.islice(stage.session, settings.step + 1):
+        stage.show([record], View())
+    stage.close()
+    assert stage.canvas is not None
+    return stage.canvas.pixels
+
+
+def film(settings: Screenshots, task: str) -> tuple[list[np.ndarray], float]:
+    """The first frames of a session, and how many there are in a second."""
+    stage, frames = stage_of(settings, task), []
+    hz = stage.session.task.control_hz
+    count = round(settings.seconds * hz)
+    for record in tqdm(itertools.islice(stage.session, count), total=count, desc=task):
+        stage.show([record], View())
+        assert stage.canvas is not None
+        height = round(GIF_WIDTH * stage.canvas.pixels.shape[0] / stage.canvas.pixels.shape[1])
+        frames.append(cv2.resize(stage.canvas.pixels, (GIF_WIDTH, height), interpolation=cv2.INTER_AREA))
+    stage.close()
+    return frames, hz
+
+
+def save_gif(path: Path, frames: list[np.ndarray], hz: float) -> None:
+    """A GIF whose frames share one palette without dithering, so that what stands still costs nothing."""
+    sample = Image.fromarray(np.concatenate(frames[:: max(1, len(frames) // 8)]))
+    palette = sample.quantize(GIF_COLOURS, dither=Image.Dither.NONE)
+    images = [Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
+    images[0].save(path, save_all=True, append_images=images[1:], duration=round(1e3 / hz), loop=0, optimize=False)
+
+
+def main() -> int:
+    settings = parse(Screenshots, __doc__)
+    if not settings.out.is_dir():
+        raise BadInput(f"there is no folder {settings.out} to put the pictures in")
+    for task in settings.tasks:
+        path = settings.out / f"window-{task}.png"
+        imageio.imwrite(path, shoot(settings, task))
+        print(f"saved {path}")
+    if settings.film:
+        save_gif(settings.out / "play.gif", *film(settings, settings.film))
+        print(f"saved {settings.out / 'play.gif'}")
+    return 0
+
+
+if __name__ == "__main__":
+    run(main)

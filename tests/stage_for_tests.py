@@ -1,0 +1,23 @@
+"""A stage in a blink: Two-Room and a small planner, with the simulator as world model."""
+
+import time
+
+from agent.assemble import make_agent, make_stage
+from agent.session import Settings
+
+SMALL = ("candidates=16", "iterations=2", "cost=sum")
+
+
+def stage(task="two-room", model="simulator", rule=None, goal="pair", realtime=False, **settings):
+    agent = make_agent(task, model, rule, plan=SMALL, realtime=realtime)
+    return make_stage(task, agent, goal, Settings(realtime=realtime, **settings))
+
+
+def until(viewer, happened, seconds=20.0):
+    """Tick the window until something `happened`."""
+    end = time.perf_counter() + seconds
+    while not happened():
+        assert time.perf_counter() < end, "it did not happen"
+        assert viewer.stage.error is None, viewer.stage.error
+        viewer.tick()
+        time.sleep(0.005)

@@ -1,0 +1,177 @@
+"""The front door as people use it: commands in a process of their own, and what they refuse."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import imageio.v3 as imageio
+import numpy as np
+import pytest
+
+import envs
+import play
+from agent import screenshots
+from agent.frame import HEIGHT, WIDTH
+from envs import BadInput
+
+ROOT = Path(__file__).parent.parent
+QUICK = ["--env", "two-room", "--model", "simulator", "--plan", "candidates=16", "iterations=2", "cost=sum"]
+
+
+def environment(**more):
+    """Ours without a display, with the test worlds in reach."""
+    without = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
+    return without | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"} | more
+
+
+def command(*words, cwd, **more):
+    line = [sys.executable, str(ROOT / "play.py"), *map(str, words)]
+    return subprocess.run(line, cwd=cwd, env=environment(**more), capture_output=True, text=True, timeout=120)
+
+
+@pytest.fixture
+def call(monkeypatch, tmp_path):
+    """Runs the command line in this process, in an empty folder, without a display."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+
+    def calling(*words):
+        monkeypatch.setattr(sys, "argv", ["play.py", *map(str, words)])
+        return play.main()
+
+    return calling
+
+
+def test_without_a_display_it_shows_a_bar_writes_a_video_and_says_where(tmp_path):
+    done = command(*QUICK, "--episodes", 1, "--steps", 4, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "there is no display" in done.stdout
+    assert "saved qqworld-two-room.mp4" in done.stdout
+    assert "pygame" not in done.stdout
+    assert "5/5" in done.stderr
+    assert imageio.imread(tmp_path / "qqworld-two-room.mp4").shape == (5, HEIGHT, WIDTH, 3)
+
+
+def test_a_display_that_does_not_answer_is_no_display(tmp_path):
+    done = command(*QUICK, "--episodes", 1, "--steps", 2, cwd=tmp_path, DISPLAY=":987", SDL_VIDEODRIVER="x11")
+    assert done.returncode == 0, done.stderr
+    assert "there is no display" in done.stdout
+
+
+@pytest.mark.skipif(not shutil.which("xvfb-run"), reason="Xvfb is not installed (Debian: apt-get install xvfb)")
+def test_with_a_display_it_opens_a_window_and_films_it_on_demand(tmp_path):
+    words = [*QUICK, "--episodes", 1, "--steps", 4, "--video", "film.mp4", "--log", "log.jsonl"]
+    line = ["xvfb-run", "-a", sys.executable, str(ROOT / "play.py"), *map(str, words)]
+    done = subprocess.run(line, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "there is no display" not in done.stdout
+    assert imageio.imread(tmp_path / "film.mp4").shape == (5, HEIGHT, WIDTH, 3)
+    assert len((tmp_path / "log.jsonl").read_text().splitlines()) == 1
+
+
+def test_bad_input_is_one_sentence_and_status_2(tmp_path):
+    done = command("--env", "chess", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "error: unknown task 'chess': choose one of two-room, pusht, reacher, cube\n"
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_interrupt_leaves_a_whole_video(tmp_path):
+    line = [sys.executable, str(ROOT / "play.py"), "--env", "two-room", "--agent", "random", "--headless"]
+    running = subprocess.Popen(
+        [*line, "--episodes", "500"], cwd=tmp_path, env=environment(), start_new_session=True, stderr=subprocess.PIPE
+    )
+    video, end = tmp_path / "qqworld-two-room.mp4", time.perf_counter() + 60
+    while not video.exists() or video.stat().st_size == 0:
+        assert time.perf_counter() < end
+        time.sleep(0.05)
+    time.sleep(1)
+    os.killpg(running.pid, signal.SIGINT)  # as a terminal does: the encoder gets it too
+    errors = running.communicate(timeout=60)[1].decode()
+    assert running.returncode == 130
+    assert "Traceback" not in errors
+    assert len(imageio.imread(video)) > 5
+
+
+@pytest.mark.parametrize("agent", ["random", "zero", "expert"])
+def test_rules_need_no_model(call, agent, tmp_path):
+    assert call("--env", "two-room", "--agent", agent, "--episodes", 1, "--steps", 2, "--video", "v.mp4") == 0
+    assert (tmp_path / "v.mp4").stat().st_size > 1000
+
+
+def test_as_long_as_no_model_is_shipped_the_expert_plays(call, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(play, "PRETRAINED", tmp_path)
+    assert call("--env", "pusht", "--model", "qqworld.onnx", "--episodes", 1, "--steps", 2) == 0
+    assert "there is no qqworld.onnx for pusht yet, so its scripted expert plays instead" in capsys.readouterr().out
+
+
+def test_a_model_of_ones_own_plays_and_its_episodes_are_logged(call, tmp_path):
+    for _ in range(2):
+        call("--env", "two-room", "--model", "analytic_world:PixelRoomWorld", "--planner", "mppi", "--plan",
+             "iterations=2", "--episodes", 2, "--steps", 3, "--seed", 5, "--log", "log.jsonl")  # fmt: skip
+    lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert [(line["seed"], line["pair"], line["steps"]) for line in lines] == [(5, 0, 3), (5, 1, 3)] * 2
+    assert lines[0]["planner"]["name"] == "mppi"
+    assert lines[0]["actions"] == lines[2]["actions"]
+
+
+@pytest.mark.parametrize("goal", ["pair", "random", "120,60", "picture"])
+def test_a_goal_is_a_pair_s_random_numbers_or_a_picture(call, tmp_path, goal):
+    if goal == "picture":
+        goal = str(tmp_path / "goal.png")
+        imageio.imwrite(goal, envs.make("two-room").picture(100, np.array([60.0, 150.0])))
+    call(*QUICK, "--episodes", 1, "--steps", 2, "--goal", goal, "--log", "log.jsonl")
+    reached = json.loads((tmp_path / "log.jsonl").read_text())["goal"]
+    expected = {"pair": envs.pairs("two-room", 0, 1)[0].goal, "120,60": [120, 60]}
+    if goal in expected:
+        np.testing.assert_allclose(reached, expected[goal])
+    if goal.endswith("png"):
+        np.testing.assert_allclose(reached, [60, 150], atol=4)
+
+
+def test_real_time_and_a_time_for_plans_are_taken_into_account(call, tmp_path):
+    quick = ["--env", "two-room", "--model", "analytic_world:RoomWorld", "--episodes", 1, "--steps", 8]
+    call(*quick, "--realtime", "--plan-ms", 50, "--log", "log.jsonl")
+    line = json.loads((tmp_path / "log.jsonl").read_text())
+    assert line["realtime"]
+    assert line["steps"] == 8
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--model", "nosuch.onnx"], "there is no model nosuch.onnx, here or under pretrained/two-room/, which holds"),
+        (["--model", "no.module:Class"], "neither a file nor a class"),
+        (["--model", "simulator", "--planner", "magic"], "unknown planner 'magic'"),
+        (["--model", "simulator", "--plan", "candidates"], "written key=value"),
+        (["--model", "simulator", "--plan-ms", "0"], "--plan-ms must be above 0"),
+        (["--agent", "expert", "--episodes", "0"], "--episodes must be at least 1"),
+        (["--agent", "expert", "--steps", "0"], "--steps must be at least 1"),
+        (["--agent", "expert", "--seed", "-1"], "--seed must be at least 0"),
+        (["--agent", "expert", "--goal", "1,2,3"], "a goal of two-room has 2 numbers"),
+        (["--agent", "expert", "--goal", "x.png"], "--goal is pair, random, a picture"),
+        (["--agent", "expert", "--video", "no/v.mp4"], "the folder no does not exist"),
+        (["--agent", "expert", "--video", "v.txt"], "one of the endings"),
+        (["--agent", "expert", "--log", "no/l.jsonl"], "the folder no does not exist"),
+        (["--agent", "genius"], "genius"),
+        (["--fly"], "fly"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_one_sentence(call, words, sentence):
+    with pytest.raises(BadInput, match=sentence) as refusal:
+        call("--env", "two-room", *words)
+    assert "\n" not in str(refusal.value)
+
+
+def test_screenshots_and_a_film_for_the_documentation(monkeypatch, tmp_path, capsys):
+    words = ["--out", str(tmp_path), "--tasks", "two-room", "--film", "two-room", "--seconds", "1", "--step", "3"]
+    monkeypatch.setattr(sys, "argv", ["screenshots", *words, "--plan", "candidates=16", "iterations=2", "cost=sum"])
+    assert screenshots.main() == 0
+    assert imageio.imread(tmp_path / "window-two-room.png").shape == (HEIGHT, WIDTH, 3)
+    assert len(imageio.imread(tmp_path / "play.gif")) == 10
+    assert str(tmp_path / "play.gif") in capsys.readouterr().out
