@@ -2,9 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 TASK ?= pusht
-SYSTEM := libegl1 libosmesa6 libgl1
+SYSTEM := libegl1 libosmesa6 libgl1 xvfb chromium
 
-.PHONY: setup play test lint sheets system clean
+.PHONY: setup play test lint sheets screenshots system clean
 
 setup: .venv/base
 
@@ -19,6 +19,10 @@ lint: .venv/full
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# The window on each task, and a moving picture of it.
+screenshots: .venv/base system
+	$(BIN)/python -m agent.screenshots --out docs
+
 # One look tells whether the data is any good.
 sheets: .venv/base system
 	for task in two-room pusht reacher cube; do \
@@ -26,7 +30,7 @@ sheets: .venv/base system
 	  cp data/sheet-$$task.png docs/data-$$task.png || exit 1; \
 	done
 
-# MuJoCo renders without a screen through these Debian packages.
+# MuJoCo renders without a screen through the first three; the window and the report page are tested with the others.
 system:
 	@command -v dpkg > /dev/null || exit 0; \
 	missing=$$(for package in $(SYSTEM); do dpkg -s $$package > /dev/null 2>&1 || echo $$package; done); \
@@ -34,7 +38,8 @@ system:
 	root=$$([ "$$(id -u)" = 0 ] || echo "sudo -n"); \
 	$$root true 2> /dev/null || { echo "please install" $$missing; exit 0; }; \
 	echo "installing" $$missing; \
-	$$root apt-get update -qq && $$root apt-get install -y -qq --no-install-recommends $$missing > /dev/null
+	$$root apt-get update -qq; \
+	$$root apt-get install -y -qq --no-install-recommends $$missing > /dev/null || echo "could not install" $$missing
 
 clean:
 	rm -rf .venv build *.egg-info .pytest_cache .mypy_cache .ruff_cache
@@ -46,5 +51,5 @@ clean:
 	touch $@
 
 .venv/full: .venv/base
-	$(BIN)/python -m pip install --quiet --editable '.[train,dev]'
+	$(BIN)/python -m pip install --quiet --editable '.[train,dev,cluster]'
 	touch $@
