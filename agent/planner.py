@@ -24,6 +24,7 @@ PLANNERS = {
     "shooting": "agent.planners.shooting:Shooting",
 }
 """Name on the command line to `module:Class`, or a function that makes one with settings of its own."""
+DEFAULT = "cem"
 
 
 @dataclass(frozen=True)
@@ -104,12 +105,16 @@ def make(name: str, **settings: Any) -> Planner:
 def make_for(model: Any, name: str | None = None, assignments: Sequence[str] = ()) -> Planner:
     """The planner that `model` was tuned for, unless `name` asks for another, with `key=value` settings changed.
 
-    A model that has been tuned carries `planner`, a mapping of the planner's `name` and its settings.
+    A model that has been tuned carries `planner`, a mapping of the planner's `name` and its settings. Nobody has to
+    know how far a model can look: a planner's own horizon gives way to the model's.
     """
-    tuned = dict(getattr(model, "planner", None) or {"name": "cem"})
-    default = tuned.pop("name", "cem")
-    settings = tuned if name in (None, default) else {}
-    return make(name or default, **(settings | parse(assignments)))
+    tuned = dict(getattr(model, "planner", None) or {"name": DEFAULT})
+    default = tuned.pop("name", DEFAULT)
+    settings = (tuned if name in (None, default) else {}) | parse(assignments)
+    planner: Any = make(name or default, **settings)
+    if "horizon" not in settings and planner.horizon > model.horizon:
+        return dataclasses.replace(planner, horizon=model.horizon, replan=min(planner.replan, model.horizon))
+    return planner
 
 
 def parse(assignments: Sequence[str]) -> dict[str, Any]:

@@ -80,6 +80,18 @@ def test_planning_episodes_together_gives_the_same_episodes(reference, tmp_path)
     assert lines(tmp_path) == lines(reference[0])
 
 
+def test_a_world_model_file_gives_the_same_episodes_alone_together_and_in_workers(tmp_path):
+    tiny = pytest.importorskip("tiny", reason="needs torch to make a file", exc_type=ImportError)
+    file = str(tiny.file(tmp_path))
+    ways = {"alone": {}, "together": {"batch": 3}, "workers": {"workers": 2}}
+    for way, how in ways.items():
+        evaluate(settings(tmp_path / way, model=(file,), agents=(), **how), progress=False)
+    assert lines(tmp_path / "alone")[file, 0, 0]["model_sha256"]
+    for way in ("together", "workers"):
+        for key, line in lines(tmp_path / way).items():
+            assert line["actions"] == lines(tmp_path / "alone")[key]["actions"]
+
+
 def test_an_interrupted_evaluation_goes_on_and_repeats_nothing(reference, tmp_path):
     whole = (reference[0] / "episodes.jsonl").read_bytes().splitlines(keepends=True)
     evaluate(settings(tmp_path, agents=(), episodes=1), progress=False)

@@ -221,3 +221,11 @@ def test_a_model_brings_the_settings_that_it_was_tuned_for():
     assert planners.make_for(world, "cem") == planners.make("cem")
     with pytest.raises(BadInput, match="key=value"):
         planners.make_for(world, assignments=["candidates"])
+
+
+def test_a_planner_looks_no_further_than_its_model_unless_it_is_told_to():
+    near = PointWorld(horizon=3)
+    assert (planners.make_for(near, "lewm").horizon, planners.make_for(near, "lewm").replan) == (3, 3)
+    assert planners.make_for(near, assignments=["horizon=2"]).horizon == 2
+    with pytest.raises(BadInput, match="predicts 3 blocks at most, not 4"):
+        planners.make_for(near, assignments=["horizon=4"])(near, [problem()])
