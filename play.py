@@ -5,18 +5,20 @@
 Opens a window (H shows its keys); without a display it writes a video and says where.
 """
 
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import envs
-from agent import viewer
 from agent.assemble import make_agent, make_stage
 from agent.episode import STEPS
 from agent.film import film
 from agent.frame import provider
 from agent.session import Settings
 from agent.video import Video
+from agent.viewer import Viewer
+from agent.window import has_display
 from agent.world_model import PRETRAINED
 from envs.errors import BadInput, parse, run
 
@@ -95,25 +97,27 @@ def play(settings: Play) -> None:
     """Play in a window or into a video, and say what came of it."""
     settings.check()
     agent = cast(settings)
-    window = not settings.headless and viewer.has_display()
+    window = not settings.headless and has_display()
     path = settings.video or (None if window else Path(f"qqworld-{settings.env}.mp4"))
     episodes = settings.episodes or (None if window else VIDEO_EPISODES)
     chosen = Settings(settings.seed, episodes, settings.steps, settings.realtime, settings.log)
-    stage = make_stage(settings.env, agent, settings.goal, chosen)
-    if path:
-        stage.film(Video(path, stage.session.task.control_hz))
-    shown = viewer.Viewer(stage, Path(), recording=path) if window else None
-    if shown is None and not settings.headless:
-        print("there is no display, so what the window would show goes into a video")
-    if hasattr(agent, "model"):
-        print(f"{settings.env}: {settings.model} on {provider(agent.model)}, planner {agent.planner.name}")
-    try:
-        shown.run() if shown else film(stage)
-    finally:
-        stage.close()
-        for saved in shown.saved if shown else [path]:
-            print(f"saved {saved}")
+    with contextlib.closing(make_stage(settings.env, agent, settings.goal, chosen)) as stage:
+        if path:
+            stage.film(Video(path, stage.session.task.control_hz))
+        if not window and not settings.headless:
+            print("there is no display, so what the window would show goes into a video")
+        if hasattr(agent, "model"):
+            print(f"{settings.env}: {settings.model} on {provider(agent.model)}, planner {agent.planner.name}")
+        viewer = Viewer(stage, Path(), recording=path) if window else None
+        try:
+            viewer.run() if viewer else film(stage)
+        finally:
+            stage.close()
+            for saved in viewer.saved if viewer else [path]:
+                print(f"saved {saved}")
     print(f"success {stage.history.rate} of {stage.history.rate.n}")
+    if plans := stage.history.plans_per_second:
+        print(f"{plans:.3g} plans/s" + (f", {viewer.frames_per_second:.0f} frames/s" if viewer else ""))
 
 
 def main() -> int:

@@ -12,9 +12,6 @@ from agent.imagine import imagine
 from agent.realtime import RealtimeAgent
 from agent.session import Leash, Session, Settings
 from agent.stage import Stage
-from agent.world_model import SimulatorWorldModel
-
-SIMULATOR = f"{SimulatorWorldModel.__module__}:{SimulatorWorldModel.__name__}"
 
 
 def make_agent(
@@ -27,10 +24,10 @@ def make_agent(
     realtime: bool = False,
     device: str = "auto",
 ) -> Any:
-    """An agent that plans with `model` (see `world_model.load`; `simulator` is the true task), or acts by a `rule`."""
+    """An agent that plans with the `model` that `world_model.load` finds, or acts by a `rule`."""
     if rule is not None:
         return RuleAgent(rule)
-    loaded = world_model.load(SIMULATOR if model == "simulator" else model, task, device)
+    loaded = world_model.load(model, task, device)
     leash: Any = Leash(loaded)
     kind = RealtimeAgent if realtime else ModelAgent
     return kind(leash, planners.make_for(loaded, planner, plan), plan_ms)

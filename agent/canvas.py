@@ -1,9 +1,10 @@
 """Something to draw on without a display: lines by OpenCV and text by pygame on the same pixels, and the colours."""
 
+import contextlib
 import functools
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import cv2
@@ -80,19 +81,23 @@ class Canvas:
 
     def lines(self, paths: np.ndarray, colour: Colour, width: int = 1, alpha: float = 1.0, clip: Box | None = None):
         """Anti-aliased lines through points `(N, P, 2)` in pixels, seen through by `1 - alpha`, cut off at `clip`."""
-        box = clip or Box(0, 0, self.pixels.shape[1], self.pixels.shape[0])
-        view = self.pixels[box.y : box.bottom, box.x : box.right]
-        layer = np.ascontiguousarray(view)
-        points = _fixed(np.asarray(paths, np.float64) - box[:2])
-        cv2.polylines(layer, list(points), False, colour, width, cv2.LINE_AA, BITS)
-        view[:] = layer if alpha == 1 else cv2.addWeighted(layer, alpha, np.ascontiguousarray(view), 1 - alpha, 0)
+        with self._layer(alpha, clip) as (layer, corner):
+            cv2.polylines(layer, list(_fixed(paths - corner)), False, colour, width, cv2.LINE_AA, BITS)
 
     def area(self, outline: np.ndarray, colour: Colour, alpha: float, clip: Box) -> None:
         """A filled polygon `(P, 2)`, seen through by `1 - alpha`."""
-        view = self.pixels[clip.y : clip.bottom, clip.x : clip.right]
-        layer = np.ascontiguousarray(view)
-        cv2.fillPoly(layer, [_fixed(outline - np.array(clip[:2]))], colour, cv2.LINE_AA, BITS)
-        view[:] = cv2.addWeighted(layer, alpha, np.ascontiguousarray(view), 1 - alpha, 0)
+        with self._layer(alpha, clip) as (layer, corner):
+            cv2.fillPoly(layer, [_fixed(outline - corner)], colour, cv2.LINE_AA, BITS)
+
+    @contextlib.contextmanager
+    def _layer(self, alpha: float, clip: Box | None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Pixels to draw on that are mixed with those below afterwards, and where their corner is."""
+        box = clip or Box(0, 0, self.pixels.shape[1], self.pixels.shape[0])
+        below = self.pixels[box.y : box.bottom, box.x : box.right]
+        layer = below if alpha == 1 else below.copy()
+        yield layer, np.array(box[:2])
+        if alpha != 1:
+            cv2.addWeighted(layer, alpha, below, 1 - alpha, 0, dst=below)
 
     def dot(self, x: float, y: float, radius: float, colour: Colour, width: int = -1) -> None:
         """A disc, or with a `width` a ring."""
@@ -107,6 +112,13 @@ class Canvas:
         left = {"left": x, "right": x - rendered.get_width(), "centre": x - rendered.get_width() / 2}[align]
         self.surface.blit(rendered, (round(left), round(y)))
         return rendered.get_width()
+
+    def key(self, entries: Sequence[tuple[str, Colour]], right: float, y: float) -> None:
+        """Names of lines with their colours, the last of them ending at `right`."""
+        for name, colour in reversed(entries):
+            right -= self.text(name, right, y, SMALL, MUTED, "right") + 6
+            self.lines(np.array([[[right - 14, y + 8], [right, y + 8]]]), colour, 2)
+            right -= 26
 
     def chip(self, words: str, right: float, y: float, colour: Colour) -> int:
         """A word on a rounded plate that ends at `right`; returns how much room it took."""

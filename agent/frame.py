@@ -84,7 +84,8 @@ class Easel:
     def __init__(self, task: str, agent: Any, imagination: Imagination, goals: Goals):
         self.task = envs.make(task, size=PANE)
         self.agent, self.imagination, self._goals = agent, imagination, goals
-        self._pictures: OrderedDict[bytes, np.ndarray] = OrderedDict()
+        self._pictures: OrderedDict[tuple[bytes, int], np.ndarray] = OrderedDict()
+        self._stored: tuple[int, QQ] | None = None
 
     def draw(self, history: History, view: View) -> Canvas:
         """The whole frame."""
@@ -108,11 +109,11 @@ class Easel:
             panels.help_card(canvas, KEYS)
         return canvas
 
-    def picture(self, state: np.ndarray) -> np.ndarray:
-        """A state as the panes show it, uint8 `(PANE, PANE, 3)`."""
-        key = state.tobytes()
+    def picture(self, state: np.ndarray, size: int = PANE) -> np.ndarray:
+        """A state as the panes show it, uint8 `(size, size, 3)`; the last ones are kept."""
+        key = state.tobytes(), size
         if key not in self._pictures:
-            self._pictures[key] = self.task.draw(state)
+            self._pictures[key] = self.task.draw(state) if size == PANE else shrink(self.picture(state), size)
             if len(self._pictures) > CACHE:
                 self._pictures.popitem(last=False)
         self._pictures.move_to_end(key)
@@ -186,11 +187,11 @@ class Easel:
         small = (PANE - 4 * 4) // 5
         large = PANE - small - 8
         panels.pane(canvas, Box(box.x, box.y, large, large), "imagined", self.imagination.note(), IMAGINED, None)
-        canvas.picture(self.picture(states[-1]), Box(box.x, box.y, large, large), IMAGINED)
+        canvas.picture(self.picture(states[-1], large), Box(box.x, box.y, large, large), IMAGINED)
         block = history.block(plan)
         for row, number in enumerate(shown):
             place = Box(box.right - small, box.y + row * (small + 4), small, small)
-            canvas.picture(shrink(self.picture(states[number]), small), place)
+            canvas.picture(self.picture(states[number], small), place)
             canvas.fill(Box(place.right - 28, place.bottom - 15, 28, 15), BACK)
             canvas.text(f"+{block * (number + 1)}", place.right - 3, place.bottom - 14, SMALL, IMAGINED, "right")
         y = box.y + large + 12
@@ -205,15 +206,23 @@ class Easel:
             qq_plot.draw(canvas, box, None, note="no model, no latents")
             return
         of_states = model.sees == "state"
-        stored = None if of_states else self.imagination.latents()
         recent = np.array([latent[: model.cost_size] for latent in history.latents])
         qq_plot.draw(
             canvas,
             box,
             QQ.of(recent, standardise=of_states) if len(recent) >= qq_plot.FEWEST else None,
-            None if stored is None else QQ.of(stored[:, : model.cost_size]),
+            None if of_states else self._stored_qq(model.cost_size),
             note=f"{len(recent)} states, standardised" if of_states else "",
         )
+
+    def _stored_qq(self, size: int) -> QQ | None:
+        """The plot of the stored frames, made anew only when there are more of them."""
+        latents = self.imagination.latents()
+        if latents is None:
+            return None
+        if self._stored is None or self._stored[0] != len(latents):
+            self._stored = len(latents), QQ.of(latents[:, :size])
+        return self._stored[1]
 
     def _rows(self, history: History, record: Step) -> list[tuple[str, str, Colour]]:
         model, planner = getattr(self.agent, "model", None), getattr(self.agent, "planner", None)

@@ -69,7 +69,7 @@ def distances(canvas: Canvas, box: Box, history: History, unit: str) -> None:
     canvas.text("latent distance" if latent else "distance to the goal", box.x + 14, box.y + 10, BODY, INK)
     canvas.text("" if latent else f"in {unit}", box.right - 14, box.y + 11, SMALL, FAINT, "right")
     if latent:
-        _key(canvas, box.right - 14, box.y + 11, [("predicted", IMAGINED), ("measured", REAL)])
+        canvas.key([("measured", REAL), ("predicted", IMAGINED)], box.right - 14, box.y + 11)
     plot = box.inset(46, 40, 16, 34)
     values = [mark.distance for mark in history.marks] + [d for p in history.predictions for d in p.distances]
     top = nice_ceiling(max(values, default=1.0))
@@ -86,8 +86,8 @@ def distances(canvas: Canvas, box: Box, history: History, unit: str) -> None:
         canvas.text(f"{step}", place([step], [0])[0, 0], plot.bottom + 6, SMALL - 1, FAINT, "centre")
     canvas.text("step", plot.x + plot.w / 4, plot.bottom + 6, SMALL - 1, FAINT, "centre")
 
-    for mark in history.marks:
-        x = place([mark.step], [0])[0, 0]
+    measured = place([mark.step for mark in history.marks], [mark.distance for mark in history.marks])
+    for mark, x in zip(history.marks, measured[:, 0], strict=True):
         if mark.success:
             width = max(2, math.ceil(plot.w / record.limit))
             canvas.fill(Box(round(x - width / 2), plot.bottom + 1, width, 3), GOAL)
@@ -102,7 +102,6 @@ def distances(canvas: Canvas, box: Box, history: History, unit: str) -> None:
         for x, y in points[1:] if newest else []:
             if clip.contains(x, y):
                 canvas.dot(x, y, 2.5, IMAGINED)
-    measured = place([mark.step for mark in history.marks], [mark.distance for mark in history.marks])
     canvas.lines(measured[None], REAL, 2, 1.0, clip)
     x, y = measured[-1]
     canvas.dot(x, y, 4, GOAL if record.success else REAL)
@@ -141,11 +140,3 @@ def nice_ceiling(value: float) -> float:
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
     return next(step * power for step in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if step * power >= value * 0.999)
-
-
-def _key(canvas: Canvas, right: float, y: float, entries: list[tuple[str, Colour]]) -> None:
-    """Names of lines with their colours, from the right."""
-    for name, colour in entries:
-        right -= canvas.text(name, right, y, SMALL, MUTED, "right") + 6
-        canvas.lines(np.array([[[right - 14, y + 8], [right, y + 8]]]), colour, 2)
-        right -= 26

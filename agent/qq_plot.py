@@ -58,8 +58,9 @@ def chi_squared_quantile(level: float, degrees: int) -> float:
 def draw(canvas: Canvas, box: Box, recent: QQ | None, stored: QQ | None = None, note: str = "") -> None:
     """The plot in `box`: a fan of directions, their mean as dots, and the Gaussian line; `stored` frames for scale."""
     canvas.panel(box)
-    canvas.text("QQ: latents against a Gaussian", box.x + 14, box.y + 10, BODY, INK)
-    canvas.text(f"{DIRECTIONS} directions", box.right - 14, box.y + 11, SMALL, FAINT, "right")
+    canvas.text("QQ plot of latents", box.x + 14, box.y + 10, BODY, INK)
+    names = [("recent", REAL), ("stored", MUTED), ("Gaussian", FAINT)]
+    canvas.key([names[0], names[2]] if stored is None else names, box.right - 14, box.y + 11)
     side = min(box.w - 60, box.h - 74)
     plot = Box(box.x + (box.w - side) // 2, box.y + 34, side, side)
     _axes(canvas, plot)
@@ -67,13 +68,15 @@ def draw(canvas: Canvas, box: Box, recent: QQ | None, stored: QQ | None = None, 
         canvas.text(note or "waiting for latents", box.x + box.w / 2, box.bottom - 25, SMALL, FAINT, "centre")
         return
     if stored is not None:
-        canvas.lines(_place(plot, stored.gaussian, stored.projected.mean(axis=0))[None], MUTED, 1, 0.8, plot)
+        canvas.lines(_place(plot, stored.gaussian, stored.projected.mean(axis=0))[None], MUTED, 2, 0.9, plot)
     low, high = recent.projected.min(axis=0), recent.projected.max(axis=0)
     outline = np.concatenate([_place(plot, recent.gaussian, low), _place(plot, recent.gaussian, high)[::-1]])
     canvas.area(outline, REAL, 0.14, plot)
-    canvas.lines(np.stack([_place(plot, recent.gaussian, row) for row in recent.projected]), REAL, 1, 0.3, plot)
-    for level, value in zip(recent.gaussian, recent.projected.mean(axis=0), strict=True):
-        x, y = _place(plot, np.array([level]), np.array([value]))[0]
+    canvas.lines(
+        _place(plot, np.broadcast_to(recent.gaussian, recent.projected.shape), recent.projected), REAL, 1, 0.3, plot
+    )
+    points = _place(plot, recent.gaussian, recent.projected.mean(axis=0))
+    for (x, y), level in zip(points.tolist(), recent.gaussian, strict=True):
         if plot.contains(x, y):
             blend = min(abs(level) / 2.2, 1.0)
             colour = tuple(round((1 - blend) * a + blend * b) for a, b in zip(REAL, IMAGINED, strict=True))
@@ -83,16 +86,20 @@ def draw(canvas: Canvas, box: Box, recent: QQ | None, stored: QQ | None = None, 
 
 
 def _axes(canvas: Canvas, plot: Box) -> None:
-    for tick in (-3, -2, -1, 0, 1, 2, 3):
-        x, y = _place(plot, np.array([tick]), np.array([tick]))[0]
-        grid = np.array([[[x, plot.y], [x, plot.bottom]], [[plot.x, y], [plot.right, y]]])
-        canvas.lines(grid, EDGE, 1, 1.0 if tick == 0 else 0.45, plot)
+    ticks = np.arange(-3, 4)
+    grid = [
+        np.array([[[x, plot.y], [x, plot.bottom]], [[plot.x, y], [plot.right, y]]])
+        for x, y in _place(plot, ticks, ticks)
+    ]
+    canvas.lines(np.concatenate(grid), EDGE, 1, 0.45, plot)
+    canvas.lines(grid[3], EDGE, 1, 1.0, plot)
+    for tick, (x, y) in zip(ticks, _place(plot, ticks, ticks), strict=True):
         if tick % 2 == 0:
             canvas.text(f"{tick}", x, plot.bottom + 2, SMALL - 2, FAINT, "centre")
             canvas.text(f"{tick}", plot.x - 5, y - 6, SMALL - 2, FAINT, "right")
     ends = np.linspace(-SPAN, SPAN, 30)
     dashes = np.stack([_place(plot, ends[i : i + 2], ends[i : i + 2]) for i in range(0, 30, 2)])
-    canvas.lines(dashes, MUTED, 1, 1.0, plot)
+    canvas.lines(dashes, FAINT, 1, 1.0, plot)
 
 
 def _tail(canvas: Canvas, box: Box, recent: QQ, note: str) -> None:
@@ -105,7 +112,7 @@ def _tail(canvas: Canvas, box: Box, recent: QQ, note: str) -> None:
 
 
 def _place(plot: Box, gaussian: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """Pixels `(L, 2)` of quantiles `(L,)`, `(L,)`."""
+    """Pixels `(..., 2)` of quantiles `(...)` and `(...)`."""
     x = plot.x + (gaussian / SPAN + 1) / 2 * plot.w
     y = plot.bottom - (value / SPAN + 1) / 2 * plot.h
     return np.stack([x, y], axis=-1)

@@ -20,8 +20,12 @@ from agent.assemble import make_agent, make_stage
 from agent.frame import View
 from agent.session import Settings
 from agent.stage import Stage
+from agent.world_model import PRETRAINED
 from envs.errors import BadInput, parse, run
 
+SHIPPED = "qqworld.onnx"
+QUICK = ("candidates=48", "iterations=4", "cost=sum")
+"""Settings with which the simulator, a slow model, plans."""
 GIF_WIDTH, GIF_COLOURS = 720, 64
 
 
@@ -33,13 +37,13 @@ class Screenshots:
     """Folder for the pictures."""
     tasks: tuple[str, ...] = tuple(envs.TASKS)
     """Tasks to show."""
-    model: str = "simulator"
-    """World model that plans: simulator, a file, or a name under pretrained/TASK/."""
-    plan: tuple[str, ...] = ("candidates=48", "iterations=4", "cost=sum")
+    model: str | None = None
+    """World model that plans; what is shipped for the task, or else the simulator, if left out."""
+    plan: tuple[str, ...] = ()
     """Settings of the planner."""
     seed: int = 100
     """Seed of the pairs."""
-    step: int = 13
+    step: int = 8
     """Which step of the first episode to show."""
     film: str | None = "pusht"
     """Task of the film."""
@@ -48,7 +52,10 @@ class Screenshots:
 
 
 def stage_of(settings: Screenshots, task: str) -> Stage:
-    agent = make_agent(task, settings.model, plan=settings.plan)
+    """Where a task is played for its picture."""
+    shipped = (PRETRAINED / task / SHIPPED).exists()
+    model = settings.model or (SHIPPED if shipped else "simulator")
+    agent = make_agent(task, model, plan=settings.plan or (QUICK if model == "simulator" else ()))
     stage = make_stage(task, agent, settings=Settings(seed=settings.seed))
     stage.easel.imagination.wait(60)
     return stage

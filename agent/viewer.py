@@ -2,8 +2,6 @@
 
 import dataclasses
 import itertools
-import os
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -12,37 +10,16 @@ import imageio.v3 as imageio
 import numpy as np
 
 from agent import projection
-from agent.canvas import BACK, Box, pygame
-from agent.frame import GOAL_PANE, HEIGHT, NOW, PANE, WIDTH, View
+from agent.canvas import Box, pygame
+from agent.frame import GOAL_PANE, NOW, PANE, View
 from agent.stage import Stage
 from agent.video import Video
+from agent.window import frame_point, open_window, show
 
 FPS = 30
 HINT_S = 2.5
 SMALLEST_DRAG = 4.0  # pixels; less is a hand that trembles
 WHEEL_RAD = np.pi / 18
-
-
-def has_display() -> bool:
-    """Whether there is a screen for a window that someone could see."""
-    if os.environ.get("SDL_VIDEODRIVER") in ("dummy", "offscreen"):
-        return False
-    if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        return False
-    try:
-        pygame.display.init()
-    except pygame.error:
-        return False
-    return True
-
-
-def open_window(title: str) -> None:
-    """A window that fits the screen."""
-    pygame.display.init()
-    wide, high = min(pygame.display.get_desktop_sizes() or [(WIDTH, HEIGHT)])
-    scale = min(1.0, 0.95 * wide / WIDTH, 0.9 * high / HEIGHT)
-    pygame.display.set_mode((round(scale * WIDTH), round(scale * HEIGHT)), pygame.RESIZABLE)
-    pygame.display.set_caption(title)
 
 
 class Viewer:
@@ -54,6 +31,7 @@ class Viewer:
         self.view = View(recording=recording is not None)
         self.saved: list[Path] = [recording] if recording else []
         self.closed = False
+        self.frames_per_second = 0.0
         self._hint_until = 0.0
         open_window(f"QQWorld {self.task.name}")
         self._clock = pygame.time.Clock()
@@ -62,12 +40,15 @@ class Viewer:
 
     def run(self) -> None:
         """Show the session until it is over or the window is closed; raises what went wrong behind it."""
+        started, ticks = time.perf_counter(), 0
         self.stage.start()
         try:
             while not self.closed and not self.stage.over:
                 self.tick()
                 self._clock.tick(FPS)
+                ticks += 1
         finally:
+            self.frames_per_second = ticks / (time.perf_counter() - started)
             self.stage.close()
             pygame.display.quit()
         if self.stage.error:
@@ -86,12 +67,8 @@ class Viewer:
             speed=self.pace.speed,
             frames_per_second=self.view.frames_per_second if steady else fps,
         )
-        window, canvas = pygame.display.get_surface(), self.stage.canvas
-        if window is not None and canvas is not None:
-            window.fill(BACK)
-            place = letterbox(window.get_size())
-            window.blit(canvas.surface if place[2:] == (WIDTH, HEIGHT) else _scaled(canvas.surface, place), place[:2])
-            pygame.display.flip()
+        if self.stage.canvas is not None:
+            show(self.stage.canvas)
 
     def handle(self, event: Any) -> None:
         """One key, click or drag."""
@@ -100,13 +77,13 @@ class Viewer:
         elif event.type == pygame.KEYDOWN and event.key in KEYS:
             KEYS[event.key](self)
         elif event.type == pygame.MOUSEBUTTONDOWN and event.button == 1:
-            self._press(_canvas_point(event.pos))
+            self._press(frame_point(event.pos))
         elif event.type == pygame.MOUSEMOTION:
-            self._drag(_canvas_point(event.pos))
+            self._drag(frame_point(event.pos))
         elif event.type == pygame.MOUSEBUTTONUP and event.button == 1:
-            self._release(_canvas_point(event.pos))
+            self._release(frame_point(event.pos))
         elif event.type == pygame.MOUSEWHEEL:
-            self._turn(_canvas_point(pygame.mouse.get_pos()), event.y)
+            self._turn(frame_point(pygame.mouse.get_pos()), event.y)
 
     # ---- keys ----------------------------------------------------------------------------------------------------
 
@@ -269,24 +246,6 @@ KEYS = {
     pygame.K_q: Viewer.quit,
     pygame.K_ESCAPE: Viewer.quit,
 }
-
-
-def letterbox(size: tuple[int, int]) -> Box:
-    """Where the frame lies in a window of this size: as large as it fits, in the middle."""
-    scale = min(size[0] / WIDTH, size[1] / HEIGHT)
-    wide, high = max(1, round(WIDTH * scale)), max(1, round(HEIGHT * scale))
-    return Box((size[0] - wide) // 2, (size[1] - high) // 2, wide, high)
-
-
-def _scaled(surface: "pygame.Surface", place: Box) -> "pygame.Surface":
-    return pygame.transform.smoothscale(surface, place[2:])
-
-
-def _canvas_point(position: tuple[int, int]) -> np.ndarray:
-    """A position in the window as one in the frame."""
-    window = pygame.display.get_surface()
-    place = letterbox(window.get_size() if window else (WIDTH, HEIGHT))
-    return (np.array(position, float) - place[:2]) * WIDTH / place.w
 
 
 def _share(point: np.ndarray, box: Box) -> np.ndarray:

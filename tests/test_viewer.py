@@ -12,7 +12,8 @@ from stage_for_tests import stage, until
 from agent import projection
 from agent.canvas import pygame
 from agent.frame import GOAL_PANE, HEIGHT, NOW, PANE, WIDTH
-from agent.viewer import Viewer, has_display, letterbox
+from agent.viewer import Viewer
+from agent.window import has_display, letterbox
 
 
 @pytest.fixture(scope="module")
