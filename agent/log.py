@@ -4,7 +4,6 @@ import json
 import math
 import os
 import platform
-import sys
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -91,7 +90,7 @@ def provenance(agent: Any) -> dict[str, Any]:
         "model_sha256": getattr(model, "sha256", None),
         "planner": settings_of(planner) if planner else None,
         "provider": getattr(model, "provider", None),
-        "gl": os.environ.get("MUJOCO_GL", "none") if "mujoco" in sys.modules else "none",
+        "gl": os.environ.get("MUJOCO_GL", "none"),
         "versions": versions(),
     }
 

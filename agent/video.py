@@ -1,7 +1,11 @@
 """Frames into a video file that is whole however the programme ends."""
 
+import contextlib
 import signal
+import threading
+from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import imageio.v2 as imageio
@@ -31,24 +35,35 @@ class Video:
 
     def add(self, frame: np.ndarray) -> None:
         """Append one frame, uint8 `(H, W, 3)`."""
-        if self.frames == 0 and hasattr(signal, "pthread_sigmask"):
-            # The encoder starts with the first frame and inherits what is blocked: Ctrl-C must not reach it, or it
-            # would end before the last frames.
-            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-            try:
-                self._writer.append_data(frame)
-            finally:
-                signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        else:
+        with _without_interrupts():
             self._writer.append_data(frame)
         self.frames += 1
 
     def close(self) -> None:
         """Finish the file."""
-        self._writer.close()
+        with _without_interrupts():
+            self._writer.close()
 
     def __enter__(self) -> "Video":
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+@contextlib.contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Let Ctrl-C wait until a frame is whole. The encoder, which starts with the first one, must not get it at all."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    interrupts: list[tuple[int, FrameType | None]] = []
+    handler = signal.signal(signal.SIGINT, lambda *interrupt: interrupts.append(interrupt))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited by the encoder
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGINT, handler)
+    if interrupts and callable(handler):
+        handler(*interrupts[0])

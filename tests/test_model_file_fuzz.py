@@ -6,7 +6,7 @@ Every second file carries a correct checksum, as an attacker's would.
 """
 
 import json
-import resource
+import re
 import subprocess
 import sys
 import tempfile
@@ -54,7 +54,7 @@ def main(files: int) -> None:
                 outcomes["ran"] += 1
             except BadInput as refused:
                 outcomes["refused" if len(str(refused).splitlines()) == 1 else "rambling"] += 1
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    peak = int(re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())[1]) // 1024  # type: ignore[index]
     print(json.dumps({"ran": outcomes["ran"], "refused": outcomes["refused"], "peak_mb": peak}))
 
 

@@ -56,8 +56,8 @@ def test_nobody_is_ever_inside_a_wall_or_passes_through_one(seed):
 def test_success_is_less_than_sixteen_pixels():
     goal = np.array([50.0, 50.0])
 
-    assert task.success(goal + [15.99, 0], goal)
-    assert not task.success(goal + [16.0, 0], goal)
+    assert task.success(goal + np.array([15.99, 0]), goal)
+    assert not task.success(goal + np.array([16.0, 0]), goal)
 
 
 def test_the_published_picture_has_its_wall_door_border_and_agent():
