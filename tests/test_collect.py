@@ -87,7 +87,12 @@ def test_storing_every_fifth_step_keeps_the_same_episodes_and_all_actions(tmp_pa
 def test_a_stopped_collection_keeps_what_was_finished_and_goes_on_to_the_same_bytes(tmp_path, stop):
     words = ("--env", "two-room", "--episodes", 500, "--workers", 2, "--seed", 5)
     whole, stopped = tmp_path / "whole.h5", tmp_path / "stopped.h5"
-    child = subprocess.Popen(command(*words, "--out", stopped), stderr=subprocess.PIPE, text=True)
+    child = subprocess.Popen(
+        command(*words, "--out", stopped),
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background shell ignores it
+    )
     partial = tmp_path / "stopped.h5.partial"
     deadline = time.monotonic() + 60
     while not (partial.exists() and finished(partial).any()):

@@ -84,7 +84,12 @@ def test_bad_input_is_one_sentence_and_status_2(tmp_path):
 def test_an_interrupt_leaves_a_whole_video(tmp_path):
     line = [sys.executable, str(ROOT / "play.py"), "--env", "two-room", "--agent", "random", "--headless"]
     running = subprocess.Popen(
-        [*line, "--episodes", "500"], cwd=tmp_path, env=environment(), start_new_session=True, stderr=subprocess.PIPE
+        [*line, "--episodes", "500"],
+        cwd=tmp_path,
+        env=environment(),
+        start_new_session=True,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background shell ignores it
     )
     video, end = tmp_path / "qqworld-two-room.mp4", time.perf_counter() + 60
     while not video.exists() or video.stat().st_size == 0:
