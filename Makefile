@@ -26,7 +26,7 @@ screenshots: .venv/base system
 # One look tells whether the data is any good.
 sheets: .venv/base system
 	for task in two-room pusht reacher cube; do \
-	  $(BIN)/python -m envs.collect --env $$task --episodes 8 --seed 1 --out data/sheet-$$task.h5 && \
+	  $(BIN)/python -m envs.collect --env $$task --episodes 8 --seed 1 --overwrite --out data/sheet-$$task.h5 && \
 	  cp data/sheet-$$task.png docs/data-$$task.png || exit 1; \
 	done
 
