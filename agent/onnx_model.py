@@ -84,6 +84,10 @@ class OnnxWorldModel:
     def _entry(self, output: str) -> EntryPoint:
         if output not in self._entries:
             part = graph.entry_point(self._file.model, output)
-            session = self._opener.open(part.SerializeToString(), self._file.work[output].weight_bytes)
-            self._entries[output] = EntryPoint(session, self._opener.device, output)
+            # A picture is one row, which operators share out; candidates are many, and each thread takes its own.
+            rows = output != "latent"
+            threads = 1 if rows else self._opener.threads
+            session = self._opener.open(part.SerializeToString(), self._file.work[output].weight_bytes, threads)
+            workers = self._opener.threads if rows and self._opener.device == "cpu" else 1
+            self._entries[output] = EntryPoint(session, self._opener.device, output, workers)
         return self._entries[output]

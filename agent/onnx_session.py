@@ -5,6 +5,7 @@ import io
 import os
 import threading
 from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider", "te
 NAMES = {"cpu": "CPU", "cuda": "CUDA", "tensorrt": "TensorRT"}
 MAX_PACKED_BYTES = 640 * 1024**2
 MAX_SHAPES = 8
+LEAST_ROWS = 8
 SILENT, ERRORS = 4, 3
 
 
@@ -30,27 +32,30 @@ class Opener:
             raise BadInput(f"--threads must lie from 1 to 1024, got {threads}")
         self.device, self.threads = device, threads or available_cores()
 
-    def open(self, model: bytes, weight_bytes: int) -> ort.InferenceSession:
-        """A session of `model`, whose operators read `weight_bytes` of weights; all sessions get what the first got."""
+    def open(self, model: bytes, weight_bytes: int, threads: int) -> ort.InferenceSession:
+        """A session of `model`, whose operators read `weight_bytes` of weights and use `threads` each.
+
+        All sessions get the device that the first got.
+        """
         if self.device == "cpu":
             try:
-                return ort.InferenceSession(model, self._options(weight_bytes), providers=[PROVIDERS["cpu"]])
+                return ort.InferenceSession(model, self._options(weight_bytes, threads), providers=[PROVIDERS["cpu"]])
             except Exception as error:  # ONNX Runtime's own classes share no other base
                 raise BadInput(f"ONNX Runtime cannot load the model: {first_line(error)}") from error
         wanted = "cuda" if self.device == "auto" else self.device
-        session = self._try(wanted, model, weight_bytes)
+        session = self._try(wanted, model, weight_bytes, threads)
         if session is None and self.device != "auto":
             raise BadInput(
                 f"ONNX Runtime cannot use {NAMES[wanted]} on this machine: install the NVIDIA libraries that it needs, "
                 "or use --device cpu"
             )
         self.device = wanted if session else "cpu"
-        return session or self.open(model, weight_bytes)
+        return session or self.open(model, weight_bytes, threads)
 
     def __str__(self) -> str:
         return f"{NAMES[self.device]}, {self.threads} threads" if self.device == "cpu" else NAMES[self.device]
 
-    def _try(self, device: str, model: bytes, weight_bytes: int) -> ort.InferenceSession | None:
+    def _try(self, device: str, model: bytes, weight_bytes: int, threads: int) -> ort.InferenceSession | None:
         """A session on `device`, or None: that a provider is listed, or asked for, does not mean that it works."""
         if PROVIDERS[device] not in ort.get_available_providers():
             return None
@@ -59,7 +64,7 @@ class Opener:
             with contextlib.redirect_stdout(io.StringIO()):
                 ort.preload_dlls()
             session = ort.InferenceSession(
-                model, self._options(weight_bytes), providers=_with_options(device), enable_fallback=0
+                model, self._options(weight_bytes, threads), providers=_with_options(device), enable_fallback=0
             )
         except (RuntimeError, ValueError, OSError):
             return None
@@ -67,10 +72,10 @@ class Opener:
             ort.set_default_logger_severity(ERRORS)
         return session if PROVIDERS[device] in session.get_providers() else None
 
-    def _options(self, weight_bytes: int) -> ort.SessionOptions:
+    def _options(self, weight_bytes: int, threads: int) -> ort.SessionOptions:
         options = ort.SessionOptions()
         options.log_severity_level = ERRORS
-        options.intra_op_num_threads = self.threads
+        options.intra_op_num_threads = threads
         # Planning which of thousands of values may share a buffer takes longer than a second and gains nothing.
         options.enable_mem_reuse = False
         # Threads that wait by spinning gain little alone and lose much beside a window (docs/runtime-bench.md).
@@ -104,35 +109,55 @@ class EntryPoint:
 
     Buffers live on the session's device, one set for each of the last few shapes. An input that has not changed since
     the last call is not copied again, so that a context goes to the device once for a whole plan, and fixed addresses
-    let CUDA record a shape's kernels once and replay them.
+    let CUDA record a shape's kernels once and replay them. With several `workers`, each computes its share of the rows:
+    on a CPU that keeps all cores busy without making them wait for each other after every operator.
     """
 
-    def __init__(self, session: ort.InferenceSession, device: str, output: str):
+    def __init__(self, session: ort.InferenceSession, device: str, output: str, workers: int = 1):
         self._session, self._output = session, output
         self._device = "cpu" if device == "cpu" else "cuda"
         self._inputs = [value.name for value in session.get_inputs()]
-        self._buffers: OrderedDict[tuple[tuple[int, ...], ...], _Buffers] = OrderedDict()
+        self._buffers: OrderedDict[tuple[Any, ...], _Buffers] = OrderedDict()
         self._shapes_seen = 0
         self._lock = threading.Lock()
+        self._workers = workers
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix=output) if workers > 1 else None
 
     def __call__(self, arrays: dict[str, np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
         """The output, of this shape, for `arrays`; those that the entry point does not read are left out."""
-        with self._lock:
-            given = {name: np.ascontiguousarray(arrays[name]) for name in self._inputs}
-            buffers = self._for_shapes(given, shape)
-            buffers.fill(given)
-            try:
-                self._session.run_with_iobinding(buffers.binding, buffers.options)
-            except Exception as error:
-                raise BadInput(f"the model cannot be run on these inputs: {first_line(error)}") from error
-            return buffers.output.numpy().copy()
+        rows = shape[0]
+        parts = max(1, min(self._workers, rows // LEAST_ROWS))
+        bounds = np.linspace(0, rows, parts + 1).astype(int)
+        result = np.empty(shape, np.float32)
 
-    def _for_shapes(self, given: dict[str, np.ndarray], shape: tuple[int, ...]) -> "_Buffers":
-        key = tuple(array.shape for array in given.values())
+        def compute(part: int) -> None:
+            own = slice(bounds[part], bounds[part + 1])
+            # An array with another number of rows is a context that all rows share.
+            given = {name: arrays[name][own] if len(arrays[name]) == rows else arrays[name] for name in self._inputs}
+            result[own] = self._run(given, (bounds[part + 1] - bounds[part], *shape[1:]), part)
+
+        with self._lock:
+            if self._pool is None or parts == 1:
+                compute(0)
+            else:
+                list(self._pool.map(compute, range(parts)))
+        return result
+
+    def _run(self, given: dict[str, np.ndarray], shape: tuple[int, ...], part: int) -> np.ndarray:
+        buffers = self._for_shapes(given, shape, part)
+        buffers.fill(given)
+        try:
+            self._session.run_with_iobinding(buffers.binding, buffers.options)
+        except Exception as error:
+            raise BadInput(f"the model cannot be run on these inputs: {first_line(error)}") from error
+        return buffers.output.numpy()
+
+    def _for_shapes(self, given: dict[str, np.ndarray], shape: tuple[int, ...], part: int) -> "_Buffers":
+        key = (part, *(array.shape for array in given.values()))
         if key not in self._buffers:
             self._buffers[key] = _Buffers(self._session, self._device, self._output, given, shape, self._shapes_seen)
             self._shapes_seen += 1
-            if len(self._buffers) > MAX_SHAPES:
+            if len(self._buffers) > MAX_SHAPES * self._workers:
                 self._buffers.popitem(last=False)
         self._buffers.move_to_end(key)
         return self._buffers[key]
@@ -166,5 +191,5 @@ class _Buffers:
         """Copy what has changed."""
         for name, array in given.items():
             if name not in self.last or not np.array_equal(self.last[name], array):
-                self.inputs[name].update_inplace(array)
-                self.last[name] = array.copy()
+                self.last[name] = np.array(array, order="C")
+                self.inputs[name].update_inplace(self.last[name])

@@ -150,7 +150,7 @@ def test_a_gpu_that_was_asked_for_and_cannot_be_had_is_an_error(path, device, mo
     opener = onnx_session.Opener(device, 1)
     monkeypatch.setattr(onnx_session.Opener, "_try", lambda *_: None)
     with pytest.raises(BadInput, match=f"cannot use {onnx_session.NAMES[device]} on this machine"):
-        opener.open(b"", 0)
+        opener.open(b"", 0, 1)
 
 
 def test_a_listed_provider_that_the_session_did_not_get_does_not_count(path, monkeypatch):
