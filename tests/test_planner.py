@@ -159,6 +159,28 @@ def test_the_spread_never_falls_below_its_floor():
     assert spreads[1].min() > 0.35  # a sample of candidates clamped at the box varies a little less than 0.5
 
 
+def test_each_iteration_has_a_share_of_the_last_ones_candidates():
+    world = PointWorld()
+    planners.make("cem", candidates=80, decay=0.5, elites=8, iterations=5)(world, [problem()])
+    assert world.calls == [80, 40, 20, 16, 16, 1]  # never less than twice the elites; then the answer itself
+
+
+def test_the_best_answer_is_the_better_of_mean_and_best_elite():
+    mean, best = (
+        planners.make("cem", iterations=2, answer=answer)(PointWorld(), [problem()])[0] for answer in ("mean", "best")
+    )
+    assert best.cost <= mean.cost
+    assert best.candidates.shape == mean.candidates.shape
+
+
+def test_a_narrow_warm_start_searches_near_the_last_plan_and_widely_beyond_it():
+    leftover = np.zeros((3, 10), np.float32)
+    planner = planners.make("cem", iterations=1, std_warm=0.1, candidates=400)
+    spread = planner(PointWorld(std=0.2), [problem(warm_start=leftover)])[0].candidates.std(axis=0) / 0.2
+    np.testing.assert_allclose(spread[:3], 0.1, atol=0.03)
+    np.testing.assert_allclose(spread[3:], 1.0, atol=0.2)
+
+
 def test_kept_elites_mean_that_the_best_cost_never_rises():
     best = []
     for iterations in range(1, 12):
@@ -198,6 +220,7 @@ def test_latents_that_are_not_numbers_are_an_error_and_no_plan():
         ("cem", {"candidates": 2.5}, "candidates of the planner is a whole number, got 2.5"),
         ("cem", {"elites": 101}, "elites must lie between 2 and the 100 candidates, got 101"),
         ("cem", {"momentum": 1.0}, "0 <= momentum < 1"),
+        ("cem", {"decay": 0}, "decay must be above 0 and at most 1, got 0"),
         ("cem", {"cost": "mean"}, "cost of the planner is terminal, min or sum"),
         ("cem", {"replan": 6}, "a plan of 5 blocks cannot be carried out for 6"),
         ("mppi", {"temperature": 0}, "temperature above 0"),

@@ -15,8 +15,12 @@ class CEM(SamplingPlanner):
 
     elites: int = 10
     """Best candidates that decide where the next iteration samples."""
+    decay: float = 1.0
+    """Each iteration has this share of the last one's candidates, but twice the elites at least."""
     std: float = 1.0
     """First spread, in standard deviations of the training actions."""
+    std_warm: float = 1.0
+    """The same where the last plan is carried on: below `std`, a warm start is refined rather than replaced."""
     std_floor: float = 0.05
     """The spread never falls below this."""
     momentum: float = 0.1
@@ -28,7 +32,7 @@ class CEM(SamplingPlanner):
     agree: float = 0.0
     """Stop when no number of a plan varies more than this among the elites."""
     answer: Literal["mean", "best"] = "mean"
-    """The last mean, or the best of all that were tried, that mean included."""
+    """The last mean, or the better of it and the best elite."""
 
     name: ClassVar[str] = "cem"
 
@@ -36,20 +40,27 @@ class CEM(SamplingPlanner):
         super().__post_init__()
         if not 2 <= self.elites <= self.candidates:
             raise BadInput(f"elites must lie between 2 and the {self.candidates} candidates, got {self.elites}")
+        if not 0 < self.decay <= 1:
+            raise BadInput(f"decay must be above 0 and at most 1, got {self.decay}")
         if not 0 <= self.keep <= self.elites:
             raise BadInput(f"keep must lie between 0 and the {self.elites} elites, got {self.keep}")
-        if not (0 <= self.momentum < 1 and self.std > 0 and min(self.std_floor, self.colour, self.agree) >= 0):
-            raise BadInput("CEM needs 0 <= momentum < 1, std > 0, and std_floor, colour and agree not below 0")
+        if not (0 <= self.momentum < 1 and min(self.std, self.std_warm) > 0):
+            raise BadInput("CEM needs 0 <= momentum < 1, and std and std_warm above 0")
+        if min(self.std_floor, self.colour, self.agree) < 0:
+            raise BadInput("CEM needs std_floor, colour and agree not below 0")
         if self.answer not in ("mean", "best"):
             raise BadInput(f"answer of CEM is mean or best, got {self.answer!r}")
 
     def search(self, space, problem, late):
         mean = space.start(problem.warm_start)
         std = np.full(space.shape, self.std)
+        if problem.warm_start is not None:
+            std[: len(problem.warm_start)] = self.std_warm
         elites, elite_costs = np.empty((0, *space.shape)), np.empty(0)
 
-        for _ in range(self.iterations):
-            candidates = space.clamp(mean + std * space.noise(problem.rng, self.candidates, self.colour))
+        for iteration in range(self.iterations):
+            count = max(round(self.candidates * self.decay**iteration), min(2 * self.elites, self.candidates))
+            candidates = space.clamp(mean + std * space.noise(problem.rng, count, self.colour))
             candidates[0] = mean
             costs = yield candidates
 
@@ -64,10 +75,7 @@ class CEM(SamplingPlanner):
             if spread.max() < self.agree or late():
                 break
 
-        if self.answer == "best":
-            cost = yield mean[None]
-            return Found(mean if cost[0] <= elite_costs[0] else elites[0], elites)
-        return Found(mean, elites)
+        return Found(mean[None] if self.answer == "mean" else np.stack([mean, elites[0]]), elites)
 
 
 def lewm(**settings: Any) -> CEM:
@@ -76,5 +84,6 @@ def lewm(**settings: Any) -> CEM:
     Candidates stay in the task's box here, which published code leaves to the tasks.
     """
     published: dict[str, Any] = {"candidates": 300, "elites": 30, "iterations": 30, "horizon": 5, "replan": 5}
-    published |= {"std": 1.0, "std_floor": 0.0, "momentum": 0.0, "keep": 0, "colour": 0.0, "agree": 0.0}
+    published |= {"decay": 1.0, "std": 1.0, "std_warm": 1.0, "std_floor": 0.0, "momentum": 0.0, "keep": 0}
+    published |= {"colour": 0.0, "agree": 0.0}
     return CEM(**(published | {"answer": "mean", "cost": "terminal", "context": 1} | settings))

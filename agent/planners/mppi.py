@@ -48,4 +48,4 @@ class MPPI(SamplingPlanner):
             if late():
                 break
 
-        return Found(mean, candidates[np.argsort(costs, kind="stable")[: self.SHOWN]])
+        return Found(mean[None], candidates[np.argsort(costs, kind="stable")[: self.SHOWN]])

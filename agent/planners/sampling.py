@@ -18,9 +18,12 @@ Cost = Literal["terminal", "min", "sum"]
 
 
 class Found(NamedTuple):
-    """What a search comes back with, in search units: the answer `(H, k*A)` and the elites `(E, H, k*A)`."""
+    """What a search comes back with, in search units.
 
-    answer: np.ndarray
+    The cheapest of the `answers` `(M, H, k*A)` becomes the plan; the `elites` `(E, H, k*A)` are for people to look at.
+    """
+
+    answers: np.ndarray
     elites: np.ndarray
 
 
@@ -92,23 +95,28 @@ class SamplingPlanner:
                     found[number] = stop.value
                     del candidates[number]
 
-        answers = {number: space.actions(found[number].answer)[None] for number in range(len(problems))}
+        answers = {number: space.actions(found[number].answers) for number in range(len(problems))}
         predicted = rollouts.latents(answers)
         total = time.perf_counter() - started
         ms = {"search": total - rollouts.seconds, "rollout": rollouts.seconds, "total": total}
-        return [
-            Plan(
-                actions=answers[number][0],
-                latents=latents[0],
-                distances=(distances := latent_distance(model, latents, problems[number].goal))[0],
-                cost=float(reduce(distances, self.cost)[0]),
-                elites=space.actions(found[number].elites),
-                candidates=last[number],
-                iterations=iterations[number],
-                ms={phase: 1e3 * seconds for phase, seconds in ms.items()},
+        plans = []
+        for number, problem in enumerate(problems):
+            distances = latent_distance(model, predicted[number], problem.goal)
+            costs = reduce(distances, self.cost)
+            best = int(np.argmin(costs))
+            plans.append(
+                Plan(
+                    actions=answers[number][best],
+                    latents=predicted[number][best],
+                    distances=distances[best],
+                    cost=float(costs[best]),
+                    elites=space.actions(found[number].elites),
+                    candidates=last[number],
+                    iterations=iterations[number],
+                    ms={phase: 1e3 * seconds for phase, seconds in ms.items()},
+                )
             )
-            for number, latents in predicted.items()
-        ]
+        return plans
 
 
 class _Rollouts:

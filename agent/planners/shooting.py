@@ -33,4 +33,4 @@ class Shooting(SamplingPlanner):
             if late():
                 break
 
-        return Found(best[0], best)
+        return Found(best[:1], best)
