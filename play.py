@@ -115,9 +115,12 @@ def play(settings: Play) -> None:
             stage.close()
             for saved in viewer.saved if viewer else [path]:
                 print(f"saved {saved}")
-    print(f"success {stage.history.rate} of {stage.history.rate.n}")
+    said = [f"success {stage.history.rate} of {stage.history.rate.n}"]
     if plans := stage.history.plans_per_second:
-        print(f"{plans:.3g} plans/s" + (f", {viewer.frames_per_second:.0f} frames/s" if viewer else ""))
+        said.append(f"{plans:.3g} plans/s")
+    if viewer:
+        said.append(f"{viewer.frames_per_second:.0f} frames/s")
+    print(", ".join(said))
 
 
 def main() -> int:

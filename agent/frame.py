@@ -146,7 +146,7 @@ class Easel:
         begun = 0 if planned_at is None else max(0, record.step - planned_at)
         if view.imagined:
             state, note = self._imagined_now(history, record, begun)
-            pane_colour, title = IMAGINED, "now, imagined"
+            pane_colour, title = IMAGINED, "now"
         else:
             state, note, pane_colour, title = record.state, "the real world", REAL, "now"
         pane_colour = GOAL if record.success and not view.imagined else pane_colour
@@ -159,11 +159,11 @@ class Easel:
         thought = record.thought
         if thought.latent is None:
             return None, self.imagination.note()
-        latent, note = thought.latent, "what the model sees"
+        latent, note = thought.latent, "as seen"
         if thought.plan is not None and (block := begun // history.block(thought.plan)):
             latent, note = thought.plan.latents[min(block, len(thought.plan.latents)) - 1], "as planned"
         states = self.imagination.states(latent[None])
-        return (None if states is None else states[0]), f"{note}: {self.imagination.note()}"
+        return (None if states is None else states[0]), f"{note}, {self.imagination.note()}"
 
     def _goal(self, canvas: Canvas, record: Step, view: View) -> None:
         if view.goal is not None:
@@ -180,7 +180,7 @@ class Easel:
         states = None if plan is None else self.imagination.states(plan.latents)
         if plan is None or states is None:
             panels.pane(canvas, box, "imagined", "", IMAGINED, None)
-            words = "no plan" if hasattr(self.agent, "model") else self.imagination.note()
+            words = "no plan" if plan is None and hasattr(self.agent, "model") else self.imagination.note()
             canvas.text(words, box.x + box.w / 2, box.y + box.h / 2 - 10, LARGE, FAINT, "centre")
             return
         shown = np.unique(np.linspace(0, len(states) - 1, min(5, len(states))).round().astype(int))
@@ -251,7 +251,7 @@ class Easel:
 
 def provider(model: Any) -> str:
     """What a model runs on."""
-    return getattr(model, "provider", None) or ("simulator, CPU" if model.sees == "state" else "CPU")
+    return getattr(model, "provider", None) or "CPU"
 
 
 def _same(state: np.ndarray, other: np.ndarray | None) -> bool:

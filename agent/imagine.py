@@ -83,7 +83,7 @@ class Exact(Nothing):
         return latents[:, self._from :]
 
     def note(self) -> str:
-        return "drawn exactly: the simulator is the model"
+        return "exact: the simulator is the model"
 
 
 class Frames(NamedTuple):
@@ -119,7 +119,8 @@ class StoredFrames:
         return np.concatenate([batch.states for batch in frames])[squared.argmin(axis=1)]
 
     def note(self) -> str:
-        return f"nearest of {sum(len(batch.states) for batch in [*self._stored, *self._seen])} stored frames"
+        count = sum(len(batch.states) for batch in [*self._stored, *self._seen])
+        return f"nearest of {count} stored frames" if count else "frames are being stored"
 
     def see(self, record: Step) -> None:
         thought = record.thought

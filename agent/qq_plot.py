@@ -58,7 +58,7 @@ def chi_squared_quantile(level: float, degrees: int) -> float:
 def draw(canvas: Canvas, box: Box, recent: QQ | None, stored: QQ | None = None, note: str = "") -> None:
     """The plot in `box`: a fan of directions, their mean as dots, and the Gaussian line; `stored` frames for scale."""
     canvas.panel(box)
-    canvas.text("QQ plot of latents", box.x + 14, box.y + 10, BODY, INK)
+    canvas.text("QQ of latents", box.x + 14, box.y + 10, BODY, INK)
     names = [("recent", REAL), ("stored", MUTED), ("Gaussian", FAINT)]
     canvas.key([names[0], names[2]] if stored is None else names, box.right - 14, box.y + 11)
     side = min(box.w - 60, box.h - 74)

@@ -27,8 +27,8 @@ class RealtimeAgent:
     """Acts by the newest plan that was ready in time; for episodes that are run by `realtime`.
 
     Planning may take `plan_ms`, or the time of one action block, and plans for the first block boundary after that; a
-    planner that overruns is given a later start the next time. It plans as often as it can, so `planner.replan` does not
-    matter here. `planning` may be switched off between steps.
+    planner that overruns is given a later start the next time. It plans as often as it can, so `planner.replan` does
+    not matter here. `planning` may be switched off between steps.
     """
 
     name = "model"

@@ -24,9 +24,9 @@ from agent.world_model import PRETRAINED
 from envs.errors import BadInput, parse, run
 
 SHIPPED = "qqworld.onnx"
-QUICK = ("candidates=48", "iterations=4", "cost=sum")
+QUICK = ("candidates=48", "iterations=6", "cost=sum", "colour=2", "answer=best")
 """Settings with which the simulator, a slow model, plans."""
-GIF_WIDTH, GIF_COLOURS = 720, 64
+GIF_WIDTHS, GIF_COLOURS, GIF_BYTES = (900, 760, 620), 96, 3e6
 
 
 @dataclass(frozen=True)
@@ -79,18 +79,24 @@ def film(settings: Screenshots, task: str) -> tuple[list[np.ndarray], float]:
     for record in tqdm(itertools.islice(stage.session, count), total=count, desc=task):
         stage.show([record], View())
         assert stage.canvas is not None
-        height = round(GIF_WIDTH * stage.canvas.pixels.shape[0] / stage.canvas.pixels.shape[1])
-        frames.append(cv2.resize(stage.canvas.pixels, (GIF_WIDTH, height), interpolation=cv2.INTER_AREA))
+        frames.append(stage.canvas.pixels)
     stage.close()
     return frames, hz
 
 
 def save_gif(path: Path, frames: list[np.ndarray], hz: float) -> None:
-    """A GIF whose frames share one palette without dithering, so that what stands still costs nothing."""
-    sample = Image.fromarray(np.concatenate(frames[:: max(1, len(frames) // 8)]))
-    palette = sample.quantize(GIF_COLOURS, dither=Image.Dither.NONE)
-    images = [Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
-    images[0].save(path, save_all=True, append_images=images[1:], duration=round(1e3 / hz), loop=0, optimize=False)
+    """A GIF as large as it may be; its frames share a palette without dithering, so that what stands still is cheap."""
+    for width in GIF_WIDTHS:
+        height = round(width * frames[0].shape[0] / frames[0].shape[1])
+        images = [Image.fromarray(cv2.resize(frame, (width, height), interpolation=cv2.INTER_AREA)) for frame in frames]
+        sample = Image.fromarray(
+            np.concatenate([np.asarray(image)[::3, ::3] for image in images[:: max(1, len(images) // 8)]])
+        )
+        palette = sample.quantize(GIF_COLOURS, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE)
+        first, *rest = (image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images)
+        first.save(path, save_all=True, append_images=rest, duration=round(1e3 / hz), loop=0)
+        if path.stat().st_size < GIF_BYTES:
+            return
 
 
 def main() -> int:

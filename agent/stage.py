@@ -71,7 +71,7 @@ class Stage:
         self.view = View()
         self.canvas: Canvas | None = None
         self.error: BaseException | None = None
-        self.over = False
+        self.over, self._closing = False, False
         self.count = 0
         """Records so far."""
         self._records: deque[Step] = deque()
@@ -114,6 +114,7 @@ class Stage:
 
     def close(self) -> None:
         """Stop both threads and finish the video."""
+        self._closing = True
         self.pace.stop()
         if leash := getattr(self.session.agent, "model", None):
             leash.stop()
@@ -136,7 +137,8 @@ class Stage:
         except Stopped:
             pass
         except BaseException as error:
-            self.error = self.error or error
+            if not self._closing:  # a plan that was cut short fails in its own way
+                self.error = self.error or error
         finally:
             task.close()
             with self._change:

@@ -54,16 +54,18 @@ class Video:
 @contextlib.contextmanager
 def _without_interrupts() -> Iterator[None]:
     """Let Ctrl-C wait until a frame is whole. The encoder, which starts with the first one, must not get it at all."""
-    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_sigmask"):
+    if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    main = threading.current_thread() is threading.main_thread()  # Python runs handlers there whichever thread is hit
     interrupts: list[tuple[int, FrameType | None]] = []
-    handler = signal.signal(signal.SIGINT, lambda *interrupt: interrupts.append(interrupt))
+    handler = signal.signal(signal.SIGINT, lambda *interrupt: interrupts.append(interrupt)) if main else None
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited by the encoder
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        signal.signal(signal.SIGINT, handler)
+        if main:
+            signal.signal(signal.SIGINT, handler)
     if interrupts and callable(handler):
         handler(*interrupts[0])

@@ -1,8 +1,8 @@
 """The front door as people use it: commands in a process of their own, and what they refuse."""
 
+import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +12,7 @@ from pathlib import Path
 import imageio.v3 as imageio
 import numpy as np
 import pytest
+from stage_for_tests import virtual_screen
 
 import envs
 import play
@@ -63,13 +64,13 @@ def test_a_display_that_does_not_answer_is_no_display(tmp_path):
     assert "there is no display" in done.stdout
 
 
-@pytest.mark.skipif(not shutil.which("xvfb-run"), reason="Xvfb is not installed (Debian: apt-get install xvfb)")
 def test_with_a_display_it_opens_a_window_and_films_it_on_demand(tmp_path):
     words = [*QUICK, "--episodes", 1, "--steps", 4, "--video", "film.mp4", "--log", "log.jsonl"]
-    line = ["xvfb-run", "-a", sys.executable, str(ROOT / "play.py"), *map(str, words)]
-    done = subprocess.run(line, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=120)
+    with virtual_screen() as screen:
+        done = command(*words, cwd=tmp_path, DISPLAY=screen)
     assert done.returncode == 0, done.stderr
     assert "there is no display" not in done.stdout
+    assert "frames/s" in done.stdout
     assert imageio.imread(tmp_path / "film.mp4").shape == (5, HEIGHT, WIDTH, 3)
     assert len((tmp_path / "log.jsonl").read_text().splitlines()) == 1
 
@@ -81,23 +82,26 @@ def test_bad_input_is_one_sentence_and_status_2(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_an_interrupt_leaves_a_whole_video(tmp_path):
-    line = [sys.executable, str(ROOT / "play.py"), "--env", "two-room", "--agent", "random", "--headless"]
-    running = subprocess.Popen(
-        [*line, "--episodes", "500"],
-        cwd=tmp_path,
-        env=environment(),
-        start_new_session=True,
-        stderr=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background shell ignores it
-    )
-    video, end = tmp_path / "qqworld-two-room.mp4", time.perf_counter() + 60
-    while not video.exists() or video.stat().st_size == 0:
-        assert time.perf_counter() < end
-        time.sleep(0.05)
-    time.sleep(1)
-    os.killpg(running.pid, signal.SIGINT)  # as a terminal does: the encoder gets it too
-    errors = running.communicate(timeout=60)[1].decode()
+@pytest.mark.parametrize("window", [False, True])
+def test_an_interrupt_leaves_a_whole_video(tmp_path, window):
+    words = ["--env", "two-room", "--agent", "random", "--episodes", "500", "--video", "film.mp4"]
+    with virtual_screen() if window else contextlib.nullcontext() as screen:
+        running = subprocess.Popen(
+            [sys.executable, str(ROOT / "play.py"), *words],
+            cwd=tmp_path,
+            env=environment(**({"DISPLAY": screen} if screen else {})),
+            start_new_session=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background shell ignores it
+        )
+        video, end = tmp_path / "film.mp4", time.perf_counter() + 60
+        while not video.exists() or video.stat().st_size == 0:
+            assert time.perf_counter() < end
+            time.sleep(0.05)
+        time.sleep(1)
+        os.killpg(running.pid, signal.SIGINT)  # as a terminal does: the encoder gets it too
+        errors = running.communicate(timeout=60)[1].decode()
     assert running.returncode == 130
     assert "Traceback" not in errors
     assert len(imageio.imread(video)) > 5

@@ -33,6 +33,7 @@ def test_the_bench_wants_a_batch_for_every_preset():
 
 def test_the_comparison_trains_each_objective_once_and_tabulates_them(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(compare, "SLICES", 64)
+    monkeypatch.setattr("training.probes.STEPS", 3)
     data = write(tmp_path / "dot.h5", side=32)
     command = shlex.split(
         f"--env dot --data {data} --out {tmp_path / 'all'} --steps 3 --batch 8 --objectives qqworld lewm smwm {TINY}"

@@ -14,7 +14,7 @@ def test_three_hundred_steps_halve_the_held_out_five_step_error_without_collapse
     collect = f"-m envs.collect --env two-room --episodes 60 --out {data} --seed 0 --workers 1"
     train = (
         f"-m training.train --env two-room --data {data} --out {out} --objective qqworld --preset compact "
-        "--steps 300 --batch 32 --directions 256 --eval-every 300 --threads 1"
+        "--steps 300 --batch 16 --queue 3 --directions 256 --eval-every 300 --threads 1"
     )
     for command in (collect, train):
         subprocess.run([sys.executable, *command.split()], check=True, capture_output=True)

@@ -1,13 +1,11 @@
 """The window, driven by posted keys and mouse events, under SDL's dummy driver and on a real (virtual) X screen."""
 
-import shutil
-import subprocess
 import time
 
 import imageio.v3 as imageio
 import numpy as np
 import pytest
-from stage_for_tests import stage, until
+from stage_for_tests import stage, until, virtual_screen
 
 from agent import projection
 from agent.canvas import pygame
@@ -18,14 +16,8 @@ from agent.window import has_display, letterbox
 
 @pytest.fixture(scope="module")
 def x_screen():
-    """A virtual X screen's name."""
-    if not shutil.which("Xvfb"):
-        pytest.skip("Xvfb is not installed (Debian: apt-get install xvfb)")
-    command = ["Xvfb", "-displayfd", "1", "-screen", "0", "1280x1024x24", "-nolisten", "tcp"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    yield f":{server.stdout.readline().strip()}"
-    server.terminate()
-    server.wait()
+    with virtual_screen() as name:
+        yield name
 
 
 @pytest.fixture(params=["dummy", "x11"])
@@ -260,6 +252,18 @@ def test_q_escape_and_the_close_button_end_it(screen, tmp_path, key):
     viewer.run()
     assert viewer.closed
     assert not pygame.display.get_init()
+
+
+def test_it_can_be_left_in_the_middle_of_a_plan_against_the_clock(screen, tmp_path):
+    viewer = Viewer(stage(model="analytic_world:RoomWorld", realtime=True), tmp_path)
+    viewer.session.agent.model.unleashed.slow_s = 0.3
+    viewer.stage.start()
+    until(viewer, lambda: viewer.stage.count >= 2)
+    pygame.event.post(pygame.event.Event(pygame.KEYDOWN, key=pygame.K_q))
+    viewer.tick()
+    viewer.stage.close()
+    assert viewer.closed
+    assert viewer.stage.error is None
 
 
 def test_a_drag_pushes_the_thing(paused):

@@ -54,7 +54,7 @@ def mlp(seen: Tensor, known: Tensor, unseen: Tensor) -> Tensor:
     for parameter in net.parameters():
         bound = parameter.shape[-1] ** -0.5
         parameter.data.uniform_(-bound, bound, generator=generator)
-    optimiser = torch.optim.AdamW(net.parameters(), lr=3e-3, weight_decay=1e-2)
+    optimiser = torch.optim.AdamW(net.parameters(), weight_decay=1e-2, fused=True)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 1e-2, total_steps=STEPS)
     with torch.enable_grad():
         for _ in range(STEPS):

@@ -134,7 +134,7 @@ class Trainer:
 
     def run(self, bar: bool = True) -> dict[str, float]:
         """Train to the last step (or to `stop()`), logging, measuring and saving on the way; the last measurements."""
-        config, watch, drawn = self.config, Stopwatch(), 0.0
+        config, watch, drawn = self.config, Stopwatch(), time.perf_counter()
         measured = self.measure() if self.step == 0 else self.last_measured()
         interval = 0.5 if sys.stderr.isatty() else 30.0
         hidden = not bar or distributed.rank() != 0
