@@ -1,8 +1,9 @@
 """What a planner needs of a world model, the simulator as one, and how a name on the command line becomes one."""
 
 import importlib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -71,6 +72,10 @@ class SimulatorWorldModel:
     """
 
     sees: Literal["pixels", "state"] = "state"
+    planner: Mapping[str, Any] = {
+        "name": "cem", "candidates": 80, "iterations": 6, "cost": "min", "colour": 2.0, "answer": "best"
+    }  # fmt: skip
+    """Settings for a model that is exact and slow; chosen on PushT."""
 
     def __init__(self, task: Task, action_block: int = 5, horizon: int = 5):
         self._task = task

@@ -13,8 +13,10 @@ the published one lets 0.01 s pass.
 """
 
 import cmath
+import contextlib
 import functools
 import math
+from collections.abc import Iterator
 
 import cv2
 import numpy as np
@@ -58,17 +60,22 @@ class PushT(Task):
         angle = rng.uniform(-2 * np.pi, 2 * np.pi) % (2 * np.pi)
         return np.array([*agent, *block, angle, 0.0, 0.0])
 
+    @functools.cached_property
+    def bodies(self) -> "Bodies":
+        return Bodies()
+
     def advance(self, state, action):
-        space, agent, block = _world(state)
-        (x, y), (vx, vy) = agent.position, agent.velocity
+        agent, block = self.bodies.agent, self.bodies.block
+        x, y, *_, vx, vy = state.tolist()
         target_x, target_y = x + REACH * float(action[0]), y + REACH * float(action[1])
-        for _ in range(PHYSICS_STEPS):
-            vx += (STIFFNESS * (target_x - x) - DAMPING * vx) * PHYSICS_DT
-            vy += (STIFFNESS * (target_y - y) - DAMPING * vy) * PHYSICS_DT
-            agent.velocity = vx, vy
-            space.step(PHYSICS_DT)
-            x, y = x + vx * PHYSICS_DT, y + vy * PHYSICS_DT  # nothing stops a kinematic body
-        pymunk.Body.update_position(block, PHYSICS_DT)  # the pending motion; its velocity dies with this step
+        with self.bodies.space(state) as space:
+            for _ in range(PHYSICS_STEPS):
+                vx += (STIFFNESS * (target_x - x) - DAMPING * vx) * PHYSICS_DT
+                vy += (STIFFNESS * (target_y - y) - DAMPING * vy) * PHYSICS_DT
+                agent.velocity = vx, vy
+                space.step(PHYSICS_DT)
+                x, y = x + vx * PHYSICS_DT, y + vy * PHYSICS_DT  # nothing stops a kinematic body
+            pymunk.Body.update_position(block, PHYSICS_DT)  # the pending motion; its velocity dies with this step
         return np.array([x, y, *block.position, block.angle % (2 * np.pi), vx, vy])
 
     def draw(self, state):
@@ -96,6 +103,36 @@ class PushT(Task):
         return Pusher(self, rng)
 
 
+class Bodies:
+    """The walls, the disc and the T, made once and put into a fresh space for every control step."""
+
+    def __init__(self):
+        frame = pymunk.Body(body_type=pymunk.Body.STATIC)
+        self.agent = pymunk.Body(body_type=pymunk.Body.KINEMATIC)
+        self.block = pymunk.Body(1.0, 2 * pymunk.moment_for_poly(1.0, BAR))
+        self.block.center_of_gravity = CENTRE_OF_GRAVITY
+        walls = [pymunk.Segment(frame, begin, end, 2) for begin, end in WALLS]
+        disc, bar, stem = (
+            pymunk.Circle(self.agent, AGENT_RADIUS), pymunk.Poly(self.block, BAR), pymunk.Poly(self.block, STEM)
+        )  # fmt: skip
+        self.everything: tuple[pymunk.Body | pymunk.Shape, ...] = (self.agent, self.block, frame, *walls, disc, bar, stem)
+
+    @contextlib.contextmanager
+    def space(self, state: np.ndarray) -> Iterator[pymunk.Space]:
+        """A space without memory of contacts, in `state`."""
+        agent_x, agent_y, block_x, block_y, angle, vx, vy = state.tolist()
+        self.agent.position, self.agent.velocity = (agent_x, agent_y), (vx, vy)
+        self.block.angle = angle  # before the position, which pymunk keeps by way of the centre of gravity
+        self.block.position, self.block.velocity, self.block.angular_velocity = (block_x, block_y), (0, 0), 0
+        space = pymunk.Space()
+        space.damping = 0.0
+        space.add(*self.everything)
+        try:
+            yield space
+        finally:
+            space.remove(*self.everything)
+
+
 class Pusher:
     """Pushes the T again and again: walk round it to a contact point, push through it for a while, choose another.
 
@@ -106,13 +143,13 @@ class Pusher:
 
     FREE_SHARE = 1 / 3
     CANDIDATES = 24
-    REACH_PX = 45.0
+    REACH_PX = 30.0
     CLEARANCE = AGENT_RADIUS + 12
 
     def __init__(self, task: PushT, rng: np.random.Generator):
         self.task, self.rng = task, rng
         self.noise = rng.uniform(0.02, 0.15)
-        self.speed = rng.uniform(0.5, 1.0)
+        self.speed = rng.uniform(0.25, 0.6)
         self.goal = task.start(rng)
         self.pushing = 0
         self.contact = self.inward = 0j
@@ -197,23 +234,6 @@ def _rotate(vectors: np.ndarray, angle: float) -> np.ndarray:
     """Vectors `(..., 2)` turned from the block's frame into the world's."""
     cos, sin = math.cos(angle), math.sin(angle)
     return vectors @ np.array([[cos, sin], [-sin, cos]])
-
-
-def _world(state: np.ndarray) -> tuple[pymunk.Space, pymunk.Body, pymunk.Body]:
-    """A fresh pymunk space in `state`, with its agent and block."""
-    space = pymunk.Space()
-    space.damping = 0.0
-    walls = [pymunk.Segment(space.static_body, begin, end, 2) for begin, end in WALLS]
-    agent = pymunk.Body(body_type=pymunk.Body.KINEMATIC)
-    agent.position, agent.velocity = tuple(state[:2].tolist()), tuple(state[5:7].tolist())
-    block = pymunk.Body(1.0, 2 * pymunk.moment_for_poly(1.0, BAR))
-    block.center_of_gravity = CENTRE_OF_GRAVITY
-    block.angle = float(state[4])  # before the position, which pymunk keeps by way of the centre of gravity
-    block.position = tuple(state[2:4].tolist())
-    space.add(
-        agent, block, *walls, pymunk.Circle(agent, AGENT_RADIUS), pymunk.Poly(block, BAR), pymunk.Poly(block, STEM)
-    )
-    return space, agent, block
 
 
 def _corners(pose: np.ndarray) -> np.ndarray:

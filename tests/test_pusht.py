@@ -28,7 +28,8 @@ def test_one_control_step_is_ten_steps_of_the_written_pd_controller():
 
 
 def test_the_t_has_its_published_mass_moment_geometry_and_centre_of_gravity():
-    space, _, block = pusht._world(np.array([100.0, 100.0, 256.0, 256.0, 0.0, 0.0, 0.0]))
+    bodies = pusht.Bodies()
+    block = bodies.block
     bar, stem = ({tuple(map(round, vertex)) for vertex in shape.get_vertices()} for shape in block.shapes)
     if (-60, 0) not in bar:
         bar, stem = stem, bar
@@ -38,16 +39,19 @@ def test_the_t_has_its_published_mass_moment_geometry_and_centre_of_gravity():
     assert tuple(block.center_of_gravity) == (0, 45)
     assert block.mass == 1
     assert block.moment == 2 * pymunk.moment_for_poly(1, [(-60, 30), (60, 30), (60, 0), (-60, 0)])
-    assert space.damping == 0
-    assert tuple(space.gravity) == (0, 0)
-    assert all(shape.friction == 0 for shape in space.shapes)
+    with bodies.space(np.array([100.0, 100.0, 256.0, 256.0, 0.0, 0.0, 0.0])) as space:
+        assert space.damping == 0
+        assert tuple(space.gravity) == (0, 0)
+        assert len(space.shapes) == 7
+        assert all(shape.friction == 0 for shape in space.shapes)
 
 
 def test_the_position_of_the_t_is_the_middle_of_its_bars_outer_edge_at_any_angle():
-    _, _, block = pusht._world(np.array([100.0, 100.0, 300.0, 200.0, np.pi / 2, 0.0, 0.0]))
+    bodies = pusht.Bodies()
 
-    np.testing.assert_allclose(block.position, (300, 200), atol=1e-9)
-    np.testing.assert_allclose(block.local_to_world((0, 45)), (255, 200), atol=1e-9)
+    with bodies.space(np.array([100.0, 100.0, 300.0, 200.0, np.pi / 2, 0.0, 0.0])):
+        np.testing.assert_allclose(bodies.block.position, (300, 200), atol=1e-9)
+        np.testing.assert_allclose(bodies.block.local_to_world((0, 45)), (255, 200), atol=1e-9)
 
 
 def test_pushing_the_middle_of_the_bar_moves_the_t_straight():
@@ -74,13 +78,15 @@ def test_pushing_beside_the_middle_turns_the_t_and_the_angle_stays_in_one_turn()
 def test_completing_the_pending_motion_changes_nothing_but_when_the_block_is_read():
     """The published loop, kept in one pymunk space, and ours stay together through a push."""
     state = np.array([256.0, 170.0, 256.0, 200.0, 0.1, 0.0, 0.0])
-    space, agent, block = pusht._world(state)
-    for _ in range(6):
-        target = agent.position + pymunk.Vec2d(2.0, 40.0)
-        for _ in range(10):
-            agent.velocity += (100 * (target - agent.position) - 20 * agent.velocity) * 0.01
-            space.step(0.01)
-        state = task.advance(state, np.array([0.02, 0.4]))
+    bodies = pusht.Bodies()
+    agent, block = bodies.agent, bodies.block
+    with bodies.space(state) as space:
+        for _ in range(6):
+            target = agent.position + pymunk.Vec2d(2.0, 40.0)
+            for _ in range(10):
+                agent.velocity += (100 * (target - agent.position) - 20 * agent.velocity) * 0.01
+                space.step(0.01)
+            state = task.advance(state, np.array([0.02, 0.4]))
 
     np.testing.assert_allclose(state[:2], agent.position, atol=1e-9)
     pymunk.Body.update_position(block, 0.01)

@@ -277,17 +277,24 @@ def test_the_learning_rate_warms_up_and_follows_a_cosine_whose_length_is_not_the
     assert rates[99] == pytest.approx(0)
 
 
-def test_the_learner_predicts_the_next_latents_from_the_true_ones():
+@pytest.mark.parametrize("open_loop", [False, True])
+def test_the_learner_predicts_the_next_latents_from_the_true_ones_and_open_loop_from_the_first(open_loop):
     torch.manual_seed(0)
     model = models.build(
         "compact", action_dim=2, **{k: v for k, v in dataclasses.asdict(TINY).items() if v is not None}
     )
-    learner = Learner(model, make("none", latent=16)).eval()
+    torch.nn.init.normal_(model.pred_proj.weight, std=0.1)  # it begins with "nothing changes"
+    learner = Learner(model, make("none", latent=16), open_loop).eval()
     pixels, actions = torch.randint(0, 255, (3, 4, 32, 32, 3), dtype=torch.uint8), torch.randn(3, 4, 10)
     latents = model.encode(pixels)
     predicted = model.predict(latents[:, :3], actions[:, :3])
+    error = (predicted - latents[:, 1:]).square().mean()
+    if open_loop:
+        rolled = model.rollout(latents[:, :1], actions[:, :0], actions[:, :3])
+        assert not torch.equal(rolled, predicted)
+        error = (error + (rolled - latents[:, 1:]).square().mean()) / 2
     loss = learner(pixels, actions, torch.Generator())
-    torch.testing.assert_close(loss.total, (predicted - latents[:, 1:]).square().mean())
+    torch.testing.assert_close(loss.total, error)
 
 
 def test_every_objective_trains(config):

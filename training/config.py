@@ -70,6 +70,8 @@ class Config:
     """qqworld, lewm, vicreg, pldm, visreg, sub-jepa, sd-jepa, smwm or none."""
     preset: str = "compact"
     """compact (64 px, for CPUs) or paper (LeWM's network, 224 px)."""
+    open_loop: bool = False
+    """Let the prediction error also count predictions that roll on from a window's first frame alone."""
     steps: int = 10_000
     """Optimiser steps to stop after."""
     schedule: int | None = None

@@ -61,7 +61,7 @@ class Trainer:
         model = build(config.preset, data.action_dim, network)
         model.set_action_scale(torch.from_numpy(mean), torch.from_numpy(std))
         objective = config.make_objective(latent=model.latent, action_size=block * data.action_dim)
-        self.learner = Learner(model, objective).to(self.device)
+        self.learner = Learner(model, objective, config.open_loop).to(self.device)
         windows = Windows.of(data, train, objective.frames, block, mean)
         order = Order(len(windows), config.batch, config.seed)
         share = config.batch // distributed.world()
