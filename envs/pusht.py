@@ -112,10 +112,9 @@ class Bodies:
         self.block = pymunk.Body(1.0, 2 * pymunk.moment_for_poly(1.0, BAR))
         self.block.center_of_gravity = CENTRE_OF_GRAVITY
         walls = [pymunk.Segment(frame, begin, end, 2) for begin, end in WALLS]
-        disc, bar, stem = (
-            pymunk.Circle(self.agent, AGENT_RADIUS), pymunk.Poly(self.block, BAR), pymunk.Poly(self.block, STEM)
-        )  # fmt: skip
-        self.everything: tuple[pymunk.Body | pymunk.Shape, ...] = (self.agent, self.block, frame, *walls, disc, bar, stem)
+        disc = pymunk.Circle(self.agent, AGENT_RADIUS)
+        t = [pymunk.Poly(self.block, BAR), pymunk.Poly(self.block, STEM)]
+        self.everything: list[pymunk.Body | pymunk.Shape] = [self.agent, self.block, frame, *walls, disc, *t]
 
     @contextlib.contextmanager
     def space(self, state: np.ndarray) -> Iterator[pymunk.Space]:
