@@ -42,11 +42,16 @@ def describe(config: Config, data: Dataset, learner: Learner, network: dict[str,
                 "windows": windows,
                 "frame_skip": data.frame_skip,
             },
-            "versions": {name: metadata.version(name) for name in ("torch", "numpy", "h5py", "safetensors")}
-            | {"python": platform.python_version()},
+            "versions": versions(),
             "git": git_revision(),
         }
     )
+
+
+def versions() -> dict[str, str]:
+    """The libraries that a run depends on."""
+    libraries = {name: metadata.version(name) for name in ("torch", "numpy", "h5py", "safetensors")}
+    return libraries | {"python": platform.python_version()}
 
 
 def git_revision() -> str | None:

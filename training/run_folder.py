@@ -80,6 +80,10 @@ class RunFolder:
                 lines.append(json.loads(line))
         return lines
 
+    def last_measured(self) -> dict[str, float]:
+        """What was measured last on held-out episodes."""
+        return next((line["held_out"] for line in reversed(self.metrics()) if "held_out" in line), {})
+
     def resume_at(self, step: int) -> None:
         """Forget metrics of steps after `step`, which are done again, and get ready to log."""
         if not self.writes:

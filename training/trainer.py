@@ -20,6 +20,7 @@ from training.errors import BadInput
 from training.held_out import HeldOut
 from training.learner import Learner
 from training.machine import pick_device, seed_of, threads
+from training.optimiser import learning_rate, pack, unpack
 from training.provenance import FREE, describe
 from training.run_folder import CHECKPOINT, RunFolder
 from training.stopwatch import Stopwatch
@@ -87,13 +88,9 @@ class Trainer:
     # ---- one step ------------------------------------------------------------------------------------------------
 
     def lr(self, step: int) -> float:
-        """Learning rate of the update that ends step `step`: linear warm-up, then a cosine to 0."""
-        length = self.config.schedule or self.config.steps
-        warm = max(1, round(self.config.warmup * length))
-        if step <= warm:
-            return self.config.peak_lr() * step / warm
-        progress = min(1.0, (step - warm) / max(1, length - warm))
-        return self.config.peak_lr() * 0.5 * (1 + math.cos(math.pi * progress))
+        """Learning rate of the update that ends step `step`."""
+        config = self.config
+        return learning_rate(step, config.schedule or config.steps, config.warmup, config.peak_lr())
 
     def update(self, pixels: np.ndarray, actions: np.ndarray) -> dict[str, float]:
         """One optimiser step on a batch; the step's randomness comes from the seed and its number alone."""
@@ -135,7 +132,7 @@ class Trainer:
     def run(self, bar: bool = True) -> dict[str, float]:
         """Train to the last step (or to `stop()`), logging, measuring and saving on the way; the last measurements."""
         config, watch, drawn = self.config, Stopwatch(), time.perf_counter()
-        measured = self.measure() if self.step == 0 else self.last_measured()
+        measured = self.measure() if self.step == 0 else self.folder.last_measured()
         interval = 0.5 if sys.stderr.isatty() else 30.0
         hidden = not bar or distributed.rank() != 0
         progress = tqdm(total=config.steps, initial=self.step, unit="step", mininterval=interval, disable=hidden)
@@ -194,10 +191,6 @@ class Trainer:
             self.say(f"warning: at step {self.step} {warning}")
         return measured
 
-    def last_measured(self) -> dict[str, float]:
-        """What was measured last, from the log."""
-        return next((line["held_out"] for line in reversed(self.folder.metrics()) if "held_out" in line), {})
-
     def log(self, parts: dict[str, dict[str, float]]) -> None:
         """Add a line to the metrics."""
         if distributed.rank() == 0:
@@ -216,22 +209,14 @@ class Trainer:
         """Write a checkpoint: model, objective (its queue) and optimiser in one file."""
         if distributed.rank() != 0:
             return
-        tensors = dict(self.learner.state_dict())
-        for index, state in self.optimiser.state_dict()["state"].items():
-            tensors |= {f"optimiser.{index}.{name}": value for name, value in state.items()}
-        self.folder.save(self.step, tensors)
+        self.folder.save(self.step, pack(self.learner, self.optimiser))
 
     def resume(self) -> None:
         """Go on from the last checkpoint, if there is one."""
         loaded = self.folder.load()
         if loaded:
             self.step, tensors = loaded
-            optimiser = self.optimiser.state_dict()
-            for name in [name for name in tensors if name.startswith("optimiser.")]:
-                _, index, key = name.split(".")
-                optimiser["state"].setdefault(int(index), {})[key] = tensors.pop(name)
-            self.learner.load_state_dict(tensors)
-            self.optimiser.load_state_dict(optimiser)
+            unpack(tensors, self.learner, self.optimiser)
         self.folder.resume_at(self.step if loaded else -1)
 
 
