@@ -32,6 +32,7 @@ class OnnxWorldModel:
         self.action_mean, self.action_std = np.array(about.action_mean), np.array(about.action_std)
         self.history, self.horizon = about.history, about.horizon
         self.latent_size = self.cost_size = about.latent_size
+        self.proposes = about.proposals > 0
         self._file = file
         self._entries: dict[str, EntryPoint] = {}
         self._entry("latent")
@@ -71,15 +72,34 @@ class OnnxWorldModel:
         shape = (plans, self.horizon, self.latent_size)
         return self._compute(f"latents_{length}", inputs, shape)[:, :steps]
 
+    def propose(
+        self, latents: np.ndarray, goals: np.ndarray, blocks_left: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Weights `(B, M)`, means and spreads `(B, M, k*A)` of the next action block; see `WorldModel.propose`."""
+        rows, components = len(latents), self.metadata.proposals
+        block = self.action_dim * self.action_block
+        if not self.proposes:
+            raise BadInput("this model has no proposals: choose another planner")
+        if latents.shape != (rows, self.latent_size) or goals.shape != latents.shape or blocks_left.shape != (rows, 1):
+            wrong = f"{latents.shape}, {goals.shape} and {blocks_left.shape}"
+            raise BadInput(f"this model proposes from (B, {self.latent_size}) twice and (B, 1), not {wrong}")
+        if not (blocks_left > 0).all():
+            raise BadInput("the blocks left until a goal is reached are more than 0")
+        given = {"start": latents, "goal": goals, "blocks_left": blocks_left}
+        inputs = {name: np.asarray(values, np.float32) for name, values in given.items()}
+        found = self._compute("proposals", inputs, (rows, components, 1 + 2 * block))
+        return found[..., 0], found[..., 1 : 1 + block], found[..., 1 + block :]
+
     def multiply_adds(self, output: str) -> int:
         """What one picture (`latent`) or one candidate (`latents_c`, from c latents of context) takes."""
         return graph.measure(self._file.model, output, self.metadata).multiply_adds
 
     def _compute(self, output: str, inputs: dict[str, np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
-        latents = self._entry(output)(inputs, shape)
-        if not np.isfinite(latents).all():
-            raise BadInput("the model's latents are not finite numbers: its weights are broken, choose another model")
-        return latents
+        result = self._entry(output)(inputs, shape)
+        if not np.isfinite(result).all():
+            what = "proposals" if output == "proposals" else "latents"
+            raise BadInput(f"the model's {what} are not finite numbers: its weights are broken, choose another model")
+        return result
 
     def _entry(self, output: str) -> EntryPoint:
         if output not in self._entries:

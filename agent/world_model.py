@@ -19,7 +19,8 @@ class WorldModel(Protocol):
     """Encodes observations and rolls action blocks forward in latent space; numpy in, numpy out.
 
     An action block is `action_block` (k) consecutive actions of the task, concatenated, in the task's own units. How
-    far apart two latents are is the squared Euclidean distance of their first `cost_size` numbers.
+    far apart two latents are is the squared Euclidean distance of their first `cost_size` numbers. A model may also
+    be a `Proposer`.
     """
 
     task: str
@@ -60,6 +61,22 @@ class WorldModel(Protocol):
 
         `context` `(C, c, D)` holds the last c latents (1 <= c <= history), oldest first, and `past_actions`
         `(C, c-1, k*A)` the blocks between them; C is N, or 1 when all candidates start from the same context.
+        """
+        ...
+
+
+class Proposer(Protocol):
+    """What a world model offers besides if it can say which actions lead to a goal."""
+
+    proposes: bool
+    """True; a model that leaves this out, or says False, has no `propose`."""
+
+    def propose(
+        self, latents: np.ndarray, goals: np.ndarray, blocks_left: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The next action block from `latents` `(B, D)` to `goals` `(B, D)`, reached after `blocks_left` `(B, 1)`.
+
+        A mixture of Gaussians in the task's units: weights `(B, M)`, means and spreads `(B, M, k*A)`.
         """
         ...
 

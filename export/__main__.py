@@ -31,6 +31,8 @@ class Export:
     """The file to write; its model card gets the same name with .md."""
     run: Path | None = None
     """Run folder of the trainer."""
+    proposals: Path | None = None
+    """Folder of proposals to put into the file; the run's own, if it has any, if left out."""
     from_lewm: Path | None = None
     """Published LeWM checkpoint instead: a folder or a file (safetensors or torch)."""
     env: str | None = None
@@ -61,7 +63,7 @@ def export(settings: Export) -> str:
         draft, described = Path(folder) / out.name, Path(folder) / out.with_suffix(".md").name
         draft.write_bytes(content)
         file = OnnxWorldModel(draft, device="cpu")
-        report = parity.compare(source.model, file, parity.TOLERANCE[precision])
+        report = parity.compare(source.model, file, parity.TOLERANCE[precision], proposals=source.proposals)
         if not report.passed:
             raise BadInput(f"the file does not do what torch does ({'; '.join(report.lines())}): nothing was written")
         described.write_text(card.write(file, source.model, out.name, len(content), precision, report))
@@ -74,7 +76,7 @@ def _source(settings: Export) -> Source:
     if (settings.run is None) == (settings.from_lewm is None):
         raise BadInput("give either --run, a run folder, or --from-lewm, a published checkpoint")
     if settings.run is not None:
-        return read_run(settings.run)
+        return read_run(settings.run, settings.proposals)
     assert settings.from_lewm is not None
     if settings.env is None:
         raise BadInput("a published checkpoint does not say what task it is for: give --env")

@@ -14,6 +14,7 @@ def write(file: OnnxWorldModel, network: WorldModel, name: str, size: int, preci
     versions = ", ".join(f"{key} {value}" for key, value in about.versions.items())
     naive, ours = naive_multiply_adds(network, about.horizon), file.multiply_adds("latents_1")
     each = f"{ours / 1e6:,.1f} M a candidate over {about.horizon} blocks, {naive / 1e6:,.1f} M if written plainly"
+    proposals = f"a mixture of {about.proposals} Gaussians" if about.proposals else "none"
     comparisons = "\n".join(f"- {line}" for line in parity.lines())
     return f"""---
 license: {about.licence.lower()}
@@ -35,6 +36,7 @@ latents come out. `python play.py --env {about.task} --model {name}` plans with 
 | network | preset `{about.preset}`: {settings} |
 | objective | `{about.objective}`, {about.steps:,} steps, seed {about.seed} |
 | training data | fingerprint `{about.data}` |
+| proposals | {proposals} |
 | planner defaults | {planner} |
 | multiply-adds | {file.multiply_adds("latent") / 1e6:,.1f} M a picture; {each} |
 | format | {about.format}, {precision}, {size:,} bytes |

@@ -6,14 +6,15 @@ from typing import cast
 
 import numpy as np
 from onnx import TensorProto
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
 
 from envs.errors import BadInput
 from export.graph import Graph
-from models import WorldModel
+from models import Proposals, WorldModel
 from models.conv import FlattenChannelsLast
 from models.layers import ActionEncoder
+from models.proposals import NARROWEST, WIDEST
 from models.vit import Block as ViTBlock
 from models.vit import ViT
 
@@ -154,3 +155,24 @@ def emit_actions(model: WorldModel, graph: Graph, blocks: str) -> str:
     shift = -model.action_mean.repeat(model.action_block) * scale
     x = graph.op("Add", graph.op("Mul", blocks, graph.weight(scale)), graph.weight(shift))
     return emit(model.action_encoder, graph, graph.op("Reshape", x, graph.indices(-1, size)))
+
+
+def emit_proposals(model: Proposals, graph: Graph, start: str, goal: str, blocks_left: str) -> str:
+    """Weight, mean and spread of each Gaussian `(P, M, 1 + 2*k*A)`, in the task's own units."""
+
+    def scaled(x: str, scale: Tensor | float, shift: Tensor | float) -> str:
+        return graph.op("Add", graph.op("Mul", x, graph.weight(scale)), graph.weight(shift))
+
+    def split(x: str, size: int) -> str:
+        return graph.op("Reshape", x, graph.indices(0, model.components, size))
+
+    each = 1 / model.latent_std
+    way = graph.op("Mul", graph.op("Add", goal, graph.op("Mul", start, graph.weight(-1.0))), graph.weight(each))
+    clock = emit(model.clock, graph, graph.op("Log", blocks_left))
+    here = scaled(start, each, -model.latent_mean * each)
+    hidden = emit(model.body, graph, graph.op("Concat", here, way, clock, axis=1))
+    weights = graph.op("Softmax", emit(model.weights, graph, hidden), axis=1)
+    means = scaled(split(emit(model.means, graph, hidden), model.action_size), model.action_std, model.action_mean)
+    spreads = scaled(graph.op("Sigmoid", emit(model.spreads, graph, hidden)), WIDEST - NARROWEST, NARROWEST)
+    spreads = graph.op("Mul", split(spreads, model.action_size), graph.weight(model.action_std))
+    return graph.op("Concat", split(weights, 1), means, spreads, axis=2)

@@ -9,17 +9,17 @@ import numpy as np
 from onnx import ModelProto, TensorProto, helper
 
 from agent import model_file
-from agent.model_file.metadata import Metadata
+from agent.model_file.metadata import SINCE, Metadata
 from export.graph import Graph
-from export.networks import emit_encode
+from export.networks import emit_encode, emit_proposals
 from export.rollout import Rollout
 from export.source import Source
-from models import WorldModel
+from models import Proposals, WorldModel
 
 
 def package(source: Source, horizon: int, dtype: type[np.floating], planner: dict[str, Any], licence: str) -> bytes:
     """The world-model file of `source`; the same source gives the same bytes."""
-    model = source.model
+    model, proposals = source.model, source.proposals
     metadata = Metadata(
         task=source.task,
         image_size=model.image_size,
@@ -43,12 +43,19 @@ def package(source: Source, horizon: int, dtype: type[np.floating], planner: dic
         revision=revision(),
         licence=licence,
         planner=planner,
+        proposals=proposals.components if proposals else 0,
+        format=SINCE["proposals"] if proposals else "1.0",
     )
-    return model_file.write(to_onnx(model, horizon, dtype), metadata)
+    return model_file.write(to_onnx(model, horizon, dtype, proposals), metadata)
 
 
-def to_onnx(model: WorldModel, horizon: int, dtype: type[np.floating] = np.float32) -> ModelProto:
-    """The graph of `model`: `latent` of `pixels`, and `latents_c` of the last c latents of `context`, for c up to h."""
+def to_onnx(
+    model: WorldModel, horizon: int, dtype: type[np.floating] = np.float32, proposals: Proposals | None = None
+) -> ModelProto:
+    """The graph of `model`: `latent` of `pixels`, and `latents_c` of the last c latents of `context`, for c up to h.
+
+    With `proposals` also those from `start` to `goal`.
+    """
     model = model.eval()
     block = model.action_block * model.action_dim
     size, lengths = model.image_size, range(1, model.history + 1)
@@ -59,18 +66,22 @@ def to_onnx(model: WorldModel, horizon: int, dtype: type[np.floating] = np.float
     for length in lengths:
         graph.leave(rollout.latents(length), f"latents_{length}")
     info = helper.make_tensor_value_info
-    return graph.model(
-        inputs=[
-            info("pixels", TensorProto.UINT8, ["B", size, size, 3]),
-            info("context", TensorProto.FLOAT, ["C", model.history, model.latent]),
-            info("past_actions", TensorProto.FLOAT, ["C", model.history - 1, block]),
-            info("actions", TensorProto.FLOAT, ["N", horizon, block]),
-        ],
-        outputs=[
-            info("latent", TensorProto.FLOAT, ["B", model.latent]),
-            *(info(f"latents_{length}", TensorProto.FLOAT, ["N", horizon, model.latent]) for length in lengths),
-        ],
-    )
+    inputs = [
+        info("pixels", TensorProto.UINT8, ["B", size, size, 3]),
+        info("context", TensorProto.FLOAT, ["C", model.history, model.latent]),
+        info("past_actions", TensorProto.FLOAT, ["C", model.history - 1, block]),
+        info("actions", TensorProto.FLOAT, ["N", horizon, block]),
+    ]
+    outputs = [
+        info("latent", TensorProto.FLOAT, ["B", model.latent]),
+        *(info(f"latents_{length}", TensorProto.FLOAT, ["N", horizon, model.latent]) for length in lengths),
+    ]
+    if proposals is not None:
+        sizes = {"start": model.latent, "goal": model.latent, "blocks_left": 1}
+        inputs += [info(name, TensorProto.FLOAT, ["P", size]) for name, size in sizes.items()]
+        outputs.append(info("proposals", TensorProto.FLOAT, ["P", proposals.components, 1 + 2 * block]))
+        graph.leave(emit_proposals(proposals.eval(), graph, *map(graph.enter, sizes)), "proposals")
+    return graph.model(inputs, outputs)
 
 
 def revision() -> str:

@@ -11,7 +11,7 @@ import agent.world_model
 import envs
 from agent.onnx_model import OnnxWorldModel
 from agent.planner import Problem, make
-from models import WorldModel
+from models import Proposals, WorldModel
 
 TOLERANCE = {"float32": 1e-4, "float16": 5e-2}
 BATCHES = (1, 2, 300)
@@ -46,10 +46,10 @@ class Parity:
 
 
 class TorchWorldModel:
-    """The torch network behind the agent's `WorldModel` contract; everything but the two functions is the file's."""
+    """The torch network behind the agent's `WorldModel` contract; everything but the functions is the file's."""
 
-    def __init__(self, network: WorldModel, like: OnnxWorldModel):
-        self.network, self._like = network, like
+    def __init__(self, network: WorldModel, like: OnnxWorldModel, proposals: Proposals | None = None):
+        self.network, self.proposals, self._like = network, proposals, like
 
     def __getattr__(self, name):
         return getattr(self._like, name)
@@ -63,13 +63,24 @@ class TorchWorldModel:
         inputs = (torch.from_numpy(np.asarray(each, np.float32)) for each in (context, past_actions, actions))
         return self.network.rollout(*inputs).numpy()
 
+    @torch.no_grad()
+    def propose(self, latents, goals, blocks_left):
+        assert self.proposals is not None
+        inputs = (torch.from_numpy(np.asarray(each, np.float32)) for each in (latents, goals, blocks_left))
+        return tuple(part.numpy() for part in self.proposals.propose(*inputs))
+
 
 def compare(
-    network: WorldModel, file: OnnxWorldModel, tolerance: float, batches: Sequence[int] = BATCHES, seed: int = 0
+    network: WorldModel,
+    file: OnnxWorldModel,
+    tolerance: float,
+    batches: Sequence[int] = BATCHES,
+    seed: int = 0,
+    proposals: Proposals | None = None,
 ) -> Parity:
     """Compare the file with the network it was made from, on random and real pictures and random actions."""
     rng = np.random.default_rng(seed)
-    reference = TorchWorldModel(network.eval(), file)
+    reference = TorchWorldModel(network.eval(), file, proposals)
     size, block = file.image_size, file.action_dim * file.action_block
     errors: dict[str, float] = {}
     notes: list[str] = []
@@ -92,6 +103,11 @@ def compare(
                 name = f"rollout from {length}, {batch} candidates, {contexts} contexts"
                 both = (model.rollout(context, past, actions) for model in (reference, file))
                 errors[name] = _error(*both)
+    for batch in batches if proposals is not None else ():
+        start, goal = latents[rng.integers(len(latents), size=(2, batch))]
+        blocks_left = rng.uniform(1, 20, (batch, 1)).astype(np.float32)
+        both = (model.propose(start, goal, blocks_left) for model in (reference, file))
+        errors[f"propose, {batch} latents"] = max(map(_error, *both))
     return Parity(errors, _same_elites(reference, file, latents, seed), tolerance, notes)
 
 

@@ -7,13 +7,13 @@ from typing import Any, Literal
 
 import safetensors.torch
 from safetensors import SafetensorError
-from torch import Tensor
+from torch import Tensor, nn
 
 import models
 from envs.errors import BadInput
-from models import WorldModel
+from models import Proposals, WorldModel
 
-CONFIG, CHECKPOINT, PREFIX = "config.json", "checkpoint.safetensors", "model."
+CONFIG, CHECKPOINT, PREFIX, PROPOSALS = "config.json", "checkpoint.safetensors", "model.", "proposals"
 
 
 @dataclass(frozen=True)
@@ -30,16 +30,18 @@ class Source:
     steps: int
     seed: int
     versions: dict[str, str]
+    proposals: Proposals | None = None
 
 
-def read_run(folder: Path) -> Source:
-    """The network in a run folder, at its last checkpoint."""
+def read_run(folder: Path, proposals: Path | None = None) -> Source:
+    """The network in a run folder, at its last checkpoint, with its `proposals`: those in the folder if left out."""
     try:
         config = json.loads((folder / CONFIG).read_text())
         network = dict(config["network"])
         model = models.build(config["preset"], config["action_dim"], **network)
-        steps, tensors = _checkpoint(folder / CHECKPOINT)
+        steps, tensors = _checkpoint(folder / CHECKPOINT, PREFIX)
         load_weights(model, tensors, str(folder / CHECKPOINT))
+        has_proposals = proposals is not None or (folder / PROPOSALS).exists()
         return Source(
             model=model.eval(),
             task=config["env"],
@@ -51,6 +53,7 @@ def read_run(folder: Path) -> Source:
             steps=steps,
             seed=config["seed"],
             versions=dict(config["versions"]),
+            proposals=_proposals(proposals or folder / PROPOSALS, steps) if has_proposals else None,
         )
     except OSError as error:
         raise BadInput(f"{folder} is no run folder with a checkpoint: {error}") from error
@@ -60,7 +63,21 @@ def read_run(folder: Path) -> Source:
         raise BadInput(f"{folder / CONFIG} does not describe a run of this trainer ({error})") from error
 
 
-def load_weights(model: WorldModel, tensors: dict[str, Tensor], origin: str) -> None:
+def _proposals(folder: Path, steps: int) -> Proposals:
+    """The proposals in `folder`, which must have been trained on the world model as it is now, after `steps`."""
+    config = json.loads((folder / CONFIG).read_text())
+    if (trained_on := config["world_model"]["step"]) != steps:
+        raise BadInput(
+            f"the proposals in {folder} belong to the world model at step {trained_on}, not {steps}: delete them and "
+            "run `python -m training.propose` again"
+        )
+    proposals = Proposals(**config["network"])
+    tensors = _checkpoint(folder / CHECKPOINT)[1]
+    load_weights(proposals, {n: t for n, t in tensors.items() if not n.startswith("optimiser.")}, str(folder))
+    return proposals.eval()
+
+
+def load_weights(model: nn.Module, tensors: dict[str, Tensor], origin: str) -> None:
     """Put `tensors` into `model`; names or shapes that do not fit are listed and refused."""
     expected = model.state_dict()
     problems = [f"{name} is missing" for name in sorted(expected.keys() - tensors.keys())]
@@ -75,10 +92,11 @@ def load_weights(model: WorldModel, tensors: dict[str, Tensor], origin: str) -> 
     model.load_state_dict(tensors)
 
 
-def _checkpoint(path: Path) -> tuple[int, dict[str, Tensor]]:
+def _checkpoint(path: Path, prefix: str = "") -> tuple[int, dict[str, Tensor]]:
+    """Step and tensors of a checkpoint; only those that begin with `prefix`, without it."""
     try:
         with safetensors.safe_open(path, framework="pt") as file:
-            names = [name for name in file.keys() if name.startswith(PREFIX)]  # noqa: SIM118
-            return int(file.metadata()["step"]), {name.removeprefix(PREFIX): file.get_tensor(name) for name in names}
+            names = [name for name in file.keys() if name.startswith(prefix)]  # noqa: SIM118
+            return int(file.metadata()["step"]), {name.removeprefix(prefix): file.get_tensor(name) for name in names}
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise BadInput(f"{path} is damaged or no checkpoint of this trainer ({error})") from error

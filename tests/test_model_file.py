@@ -115,11 +115,11 @@ def test_a_newer_minor_version_may_say_and_hold_more(good, tmp_path):
         model.graph.node.append(node)
         model.graph.output.append(helper.make_tensor_value_info("proposal", TensorProto.FLOAT, ["C", 8]))
 
-    newer = described(good, format="1.7", proposals=3)
+    newer = described(good, format="1.7", rewards=3)
     path = tmp_path / "newer.onnx"
     path.write_bytes(newer)
     assert OnnxWorldModel(path, device="cpu").encode(np.zeros((1, 16, 16, 3), np.uint8)).shape == (1, 8)
-    assert "unknown entry 'proposals'" in refusal(described(good, format=FORMAT, proposals=3))
+    assert "unknown entry 'rewards'" in refusal(described(good, format=FORMAT, rewards=3))
     # Operators that no known entry point needs are neither checked nor run, as long as they are plain.
     assert "do not have" in refusal(edited(newer, edit))
     plain = edited(newer, lambda model: (edit(model), model.graph.node[-1].ClearField("attribute")))

@@ -39,11 +39,21 @@ def network(preset: str = "compact", seed: int = 0, **settings) -> models.WorldM
     return model.eval()
 
 
-def source(preset: str = "compact", seed: int = 0, **settings) -> Source:
-    """A network as if it had been trained."""
+def proposals(latent: int, action_size: int, components: int) -> models.Proposals:
+    """A proposal network with weights that let every input through."""
+    torch.manual_seed(0)
+    made = models.Proposals(latent, action_size, components, width=16, depth=2, dropout=0.1)
+    for tensor in (*made.parameters(), *made.buffers()):
+        tensor.data += 0.1 * torch.rand_like(tensor)
+    return made.eval()
+
+
+def source(preset: str = "compact", seed: int = 0, components: int = 0, **settings) -> Source:
+    """A network as if it had been trained; with some `components`, proposals too."""
     settings = settings or (NETWORK if preset == "compact" else {})
+    model = network(preset, seed, **settings)
     return Source(
-        model=network(preset, seed, **settings),
+        model=model,
         task="two-room",
         look="fast" if preset == "compact" else "paper",
         preset=preset,
@@ -53,6 +63,7 @@ def source(preset: str = "compact", seed: int = 0, **settings) -> Source:
         steps=7,
         seed=seed,
         versions={"torch": "2"},
+        proposals=proposals(model.latent, model.action_block * 2, components) if components else None,
     )
 
 
@@ -87,4 +98,16 @@ def run_folder(folder: Path, **settings) -> Path:
     safetensors.torch.save_file(
         tensors | {"optimiser.0.step": torch.ones(1)}, folder / "checkpoint.safetensors", {"step": str(made.steps)}
     )
+    if made.proposals:
+        _write_proposals(folder / "proposals", made.proposals, made.steps)
     return folder
+
+
+def _write_proposals(folder: Path, network: models.Proposals, steps: int) -> None:
+    """A folder of proposals as `training.propose` writes it."""
+    sizes = {"latent": network.latent, "action_size": network.action_size, "components": network.components}
+    config = {"network": sizes | {"width": 16, "depth": 2, "dropout": 0.1}, "world_model": {"step": steps}}
+    folder.mkdir(exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config))
+    tensors = network.state_dict() | {"optimiser.0.step": torch.ones(1)}
+    safetensors.torch.save_file(tensors, folder / "checkpoint.safetensors", {"step": "5"})

@@ -4,6 +4,7 @@ import hashlib
 import sys
 from pathlib import Path
 
+import numpy as np
 import safetensors.torch
 import torch
 from safetensors import SafetensorError
@@ -59,7 +60,7 @@ def latents_of(model: models.WorldModel, data: Dataset, run: Path, bar: bool = T
     with torch.no_grad(), tqdm(total=len(latents), unit="frame", mininterval=interval, disable=not bar) as progress:
         for first in range(0, len(latents), CHUNK):
             part = slice(first, first + CHUNK)
-            latents[part] = encode(model, data.pixels[part]).cpu()
+            latents[part] = encode(model, np.array(data.pixels[part])).cpu()
             progress.update(len(latents[part]))
     RunFolder(run).replace(CACHE, lambda file: safetensors.torch.save_file({"latents": latents}, file, key))
     return latents

@@ -19,8 +19,8 @@ MAX_OPERATORS = 40_000
 MAX_LIVE_BYTES = 512 * 1024**2
 MAX_MULTIPLY_ADDS = 10**12
 MAX_VALUES = 10**10
-LARGEST = {"B": 4, "C": 300, "N": 300}
-"""Pictures, contexts and candidates of the calls that these limits are for."""
+LARGEST = {"B": 4, "C": 300, "N": 300, "P": 300}
+"""Pictures, contexts, candidates and proposals of the calls that these limits are for."""
 
 Dims = list[str | int]
 
@@ -39,7 +39,8 @@ class Work:
 def interface(about: Metadata) -> tuple[dict[str, tuple[int, Dims]], dict[str, tuple[int, Dims]]]:
     """Inputs and outputs (type and shape by name) of a file with this metadata.
 
-    `latents_c` is the rollout that reads the last c latents of `context` and the blocks between them.
+    `latents_c` is the rollout that reads the last c latents of `context` and the blocks between them. `proposals`,
+    which not every file has, holds the weight, the mean and the spread of each Gaussian.
     """
     block, size = about.action_dim * about.action_block, about.image_size
     inputs: dict[str, tuple[int, Dims]] = {
@@ -51,6 +52,10 @@ def interface(about: Metadata) -> tuple[dict[str, tuple[int, Dims]], dict[str, t
     outputs: dict[str, tuple[int, Dims]] = {"latent": (TensorProto.FLOAT, ["B", about.latent_size])}
     for length in range(1, about.history + 1):
         outputs[f"latents_{length}"] = TensorProto.FLOAT, ["N", about.horizon, about.latent_size]
+    if about.proposals:
+        inputs |= {name: (TensorProto.FLOAT, ["P", about.latent_size]) for name in ("start", "goal")}
+        inputs["blocks_left"] = TensorProto.FLOAT, ["P", 1]
+        outputs["proposals"] = TensorProto.FLOAT, ["P", about.proposals, 1 + 2 * block]
     return inputs, outputs
 
 
@@ -94,7 +99,7 @@ def check(model: ModelProto, about: Metadata) -> dict[str, Work]:
 
 def measure(model: ModelProto, output: str, about: Metadata, candidates: int = 1) -> Work:
     """What computing `output` takes, for one picture or for `candidates` from one context."""
-    given = _inputs(about, {"B": 1, "C": 1, "N": candidates})
+    given = _inputs(about, {"B": 1, "C": 1, "N": candidates, "P": 1})
     return trace(_needed(model.graph.node, output), output, given, read_weights(model.graph.initializer))[1]
 
 

@@ -11,8 +11,10 @@ from envs.errors import BadInput
 
 KEY = "qqworld"
 """The metadata property that holds the JSON."""
-FORMAT = "1.0"
+FORMAT = "1.1"
 """major.minor: a new minor adds what old readers may ignore, a new major is not readable by them."""
+SINCE = {"proposals": "1.1"}
+"""Entries that a file may leave out, with the format that brought them; a file says the oldest that has all it uses."""
 MAX_BYTES = 64 * 1024
 RANGES = {
     "image_size": (8, 1024),
@@ -23,6 +25,7 @@ RANGES = {
     "latent_size": (1, 8192),
     "steps": (0, 10**12),
     "seed": (0, 2**63 - 1),
+    "proposals": (0, 64),
 }
 
 Settings = dict[str, Any]
@@ -66,7 +69,9 @@ class Metadata:
     licence: str
     planner: Settings = field(default_factory=dict)
     """Name and settings of the planner it was tuned with, possibly none."""
-    format: str = FORMAT
+    format: str = "1.0"
+    proposals: int = 0
+    """Gaussians that the entry point `proposals` mixes; 0 if the file has none."""
 
     def __post_init__(self):
         """Refuse values that no world model can have."""
@@ -84,10 +89,14 @@ class Metadata:
             raise BadInput("its metadata has an action_low that is not below its action_high")
         if not all(1e-6 <= std <= 1e6 for std in self.action_std):
             raise BadInput("its metadata has an action_std outside 1e-6 to 1e6")
+        for name, since in SINCE.items():
+            if getattr(self, name) and _minor(self.format) < _minor(since):
+                raise BadInput(f"its metadata has {name}, which format {self.format} does not know")
 
     def to_json(self) -> str:
         """The text that goes into the file."""
-        return json.dumps(dataclasses.asdict(self), allow_nan=False)
+        values = dataclasses.asdict(self)
+        return json.dumps({name: v for name, v in values.items() if v or name not in SINCE}, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> "Metadata":
@@ -102,22 +111,27 @@ class Metadata:
             raise BadInput("its metadata is not a JSON object")
         newer = _is_newer(values.get("format"))
         names = {part.name for part in dataclasses.fields(cls)}
-        if missing := sorted(names - set(values)):
+        if missing := sorted(names - set(values) - set(SINCE)):
             raise BadInput(f"its metadata lacks {', '.join(missing)}")
         if (unknown := sorted(set(values) - names)) and not newer:
             raise BadInput(f"its metadata has an unknown entry {unknown[0][:64]!r}")
-        return cls(**{name: values[name] for name in names})
+        return cls(**{name: values[name] for name in names & set(values)})
 
 
 def _is_newer(version: Any) -> bool:
-    """Whether a readable file may say more than this code knows; refuses what is not readable."""
+    """Whether a readable file may say more than this code knows."""
+    return _minor(version) > _minor(FORMAT)
+
+
+def _minor(version: Any) -> int:
+    """The second number of a version; refuses what is not readable."""
     match = re.fullmatch(r"(\d{1,4})\.(\d{1,4})", version) if isinstance(version, str) else None
     if not match:
         raise BadInput(f"its metadata has format {str(version)[:64]!r}, which is no version like {FORMAT}")
-    major, minor = FORMAT.split(".")
+    major, _ = FORMAT.split(".")
     if match[1] != major:
         raise BadInput(f"it has format {version}, and this program reads {major}.x: update the program or export anew")
-    return int(match[2]) > int(minor)
+    return int(match[2])
 
 
 def _check_type(name: str, value: Any, expected: Any) -> None:

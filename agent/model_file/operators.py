@@ -108,7 +108,7 @@ def broadcast(*shapes: Shape) -> Shape:
     return tuple(size.pop() if size else 1 for size in sizes)
 
 
-@rule("Gelu", "Relu", "Sigmoid", "Identity")
+@rule("Gelu", "Relu", "Sigmoid", "Log", "Identity")
 def _elementwise(x: Value) -> Shape:
     floats(x)
     return x.shape
