@@ -99,7 +99,8 @@ class ModelAgent:
         self._think()
 
     def problem(self):
-        carried_out = self.planner.replan * self.model.action_block
+        every_step = getattr(self.planner, "every_step", False)
+        carried_out = 1 if every_step else self.planner.replan * self.model.action_block
         if not self.planning or (self._plan is not None and self._step - self._planned_at < carried_out):
             return None
         context, past_actions = context_of(self.model, self.planner.context, self._latents, self._actions)
@@ -136,6 +137,11 @@ def check_fit(model: WorldModel, planner: Planner) -> None:
         raise BadInput(f"this model predicts {model.horizon} blocks at most, not {planner.horizon}: lower horizon")
     if planner.context > model.history:
         raise BadInput(f"this model uses {model.history} latents of context at most, not {planner.context}")
+    if getattr(planner, "needs_proposals", False) and not getattr(model, "proposes", False):
+        raise BadInput(
+            f"planner {planner.name} needs a model with proposals: choose another, or train them with "
+            "`python -m training.propose` and export again"
+        )
 
 
 def context_of(

@@ -10,6 +10,9 @@ from agent.model_file import graph
 from agent.onnx_session import EntryPoint, Opener
 from envs.errors import BadInput
 
+VECTOR = 16
+"""Numbers that a processor computes at once, at most."""
+
 
 class OnnxWorldModel:
     """The world model in the file at `path`.
@@ -85,9 +88,11 @@ class OnnxWorldModel:
             raise BadInput(f"this model proposes from (B, {self.latent_size}) twice and (B, 1), not {wrong}")
         if not (blocks_left > 0).all():
             raise BadInput("the blocks left until a goal is reached are more than 0")
+        # Processors round what is left over of their vector width in another way, so nothing is: the last row repeats.
+        padded = np.minimum(np.arange(-(-rows // VECTOR) * VECTOR), rows - 1)
         given = {"start": latents, "goal": goals, "blocks_left": blocks_left}
-        inputs = {name: np.asarray(values, np.float32) for name, values in given.items()}
-        found = self._compute("proposals", inputs, (rows, components, 1 + 2 * block))
+        inputs = {name: np.asarray(values, np.float32)[padded] for name, values in given.items()}
+        found = self._compute("proposals", inputs, (len(padded), components, 1 + 2 * block))[:rows]
         return found[..., 0], found[..., 1 : 1 + block], found[..., 1 + block :]
 
     def multiply_adds(self, output: str) -> int:
@@ -104,10 +109,11 @@ class OnnxWorldModel:
     def _entry(self, output: str) -> EntryPoint:
         if output not in self._entries:
             part = graph.entry_point(self._file.model, output)
-            # A picture is one row, which operators share out; candidates are many, and each thread takes its own.
+            # A picture is one row, which operators share out; candidates are many, and each thread takes its own;
+            # proposals are done before threads have woken up.
             rows = output != "latent"
             threads = 1 if rows else self._opener.threads
             session = self._opener.open(part.SerializeToString(), self._file.work[output].weight_bytes, threads)
-            workers = self._opener.threads if rows and self._opener.device == "cpu" else 1
+            workers = self._opener.threads if rows and output != "proposals" and self._opener.device == "cpu" else 1
             self._entries[output] = EntryPoint(session, self._opener.device, output, workers)
         return self._entries[output]

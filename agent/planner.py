@@ -9,8 +9,8 @@ import dataclasses
 import importlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -19,12 +19,15 @@ from envs import BadInput
 
 PLANNERS = {
     "cem": "agent.planners.cem:CEM",
+    "guided": "agent.planners.guided:Guided",
     "lewm": "agent.planners.cem:lewm",
     "mppi": "agent.planners.mppi:MPPI",
+    "propose": "agent.planners.propose:Propose",
     "shooting": "agent.planners.shooting:Shooting",
 }
 """Name on the command line to `module:Class`, or a function that makes one with settings of its own."""
 DEFAULT = "cem"
+Source = Literal["search", "proposal"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,8 @@ class Problem:
     """Its own, so that a plan does not depend on which other problems are solved beside it."""
     warm_start: np.ndarray | None = None
     """What is left of the last plan `(L, k*A)`, in the task's units."""
+    guesses: np.ndarray | None = None
+    """Plans worth trying `(G, H, k*A)`, in the task's units."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,11 @@ class Plan:
     """The last candidates looked at `(N, H, k*A)`."""
     iterations: int
     ms: Mapping[str, float]
-    """Milliseconds by phase: `search` (sampling, sorting), `rollout` (the model) and `total`."""
+    """Milliseconds by phase: `search` (sampling, sorting), `rollout` (the model), `propose` and `total`."""
+    source: Source = "search"
+    """What found the actions: a search, or the model's proposals as they are."""
+    costs: Mapping[str, float] = field(default_factory=dict)
+    """The least cost that each source came to; the plan is that of the lower one."""
 
 
 class Planner(Protocol):

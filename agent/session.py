@@ -13,6 +13,7 @@ import envs
 from agent import log
 from agent.episode import STEPS, Episode, Step
 from agent.goals import Goals
+from agent.planner import Planner
 from agent.realtime import realtime
 from envs import Pair, Task
 
@@ -41,6 +42,10 @@ class Leash:
             raise Stopped
         with self._lock:
             return self.unleashed.rollout(context, past_actions, actions)
+
+    def propose(self, latents: np.ndarray, goals: np.ndarray, blocks_left: np.ndarray) -> tuple[np.ndarray, ...]:
+        with self._lock:
+            return self.unleashed.propose(latents, goals, blocks_left)
 
     def stop(self) -> None:
         """Refuse further rollouts."""
@@ -122,6 +127,14 @@ class Session:
 
         def switch(episode: Episode) -> None:
             episode.agent.planning = planning  # type: ignore[attr-defined]
+
+        self._tell(switch)
+
+    def set_planner(self, planner: Planner) -> None:
+        """Make the next plans with another planner."""
+
+        def switch(episode: Episode) -> None:
+            episode.agent.planner = planner  # type: ignore[attr-defined]
 
         self._tell(switch)
 

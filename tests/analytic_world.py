@@ -33,8 +33,31 @@ class PointWorld:
         return context[:, -1:, :] + self.gain * np.cumsum(moves, axis=1)
 
 
+class ProposingWorld(PointWorld):
+    """Knows its own inverse, up to a factor, `skill`; a second idea, which weighs less, is the opposite."""
+
+    proposes = True
+
+    def __init__(self, skill=1.0, spread=0.0, **settings):
+        super().__init__(**settings)
+        self.skill, self.spread = skill, spread
+
+    def propose(self, latents, goals, blocks_left):
+        step = self.skill * (goals - latents) / (self.gain * self.action_block * blocks_left)
+        right = np.tile(step, self.action_block)
+        means = np.stack([right, -right], axis=1)
+        return np.tile([0.9, 0.1], (len(latents), 1)), means, np.full(means.shape, self.spread)
+
+
 class RoomWorld(PointWorld):
     """Two-Room without its walls: right wherever no wall is near, and quick."""
+
+    def __init__(self, task):
+        super().__init__(gain=5.0)
+
+
+class ProposingRoomWorld(ProposingWorld):
+    """Two-Room without its walls, with proposals."""
 
     def __init__(self, task):
         super().__init__(gain=5.0)

@@ -65,7 +65,7 @@ def test_parity_notices_other_proposals(model):
 def test_a_proposal_does_not_depend_on_its_neighbours(model):
     start, goal, left = inputs(40)
     together = model.propose(start, goal, left)
-    for row in (0, 7, 39):
+    for row in range(40):
         alone = model.propose(start[row : row + 1], goal[row : row + 1], left[row : row + 1])
         for one, all_of_them in zip(alone, together, strict=True):
             np.testing.assert_array_equal(one[0], all_of_them[row])

@@ -56,12 +56,14 @@ class CEM(SamplingPlanner):
         std = np.full(space.shape, self.std)
         if problem.warm_start is not None:
             std[: len(problem.warm_start)] = self.std_warm
+        centres = mean[None] if problem.guesses is None else np.stack([mean, *map(space.start, problem.guesses)])
         elites, elite_costs = np.empty((0, *space.shape)), np.empty(0)
 
         for iteration in range(self.iterations):
             count = max(round(self.candidates * self.decay**iteration), min(2 * self.elites, self.candidates))
-            candidates = space.clamp(mean + std * space.noise(problem.rng, count, self.colour))
-            candidates[0] = mean
+            around = centres[np.arange(count) % len(centres)]
+            candidates = space.clamp(around + std * space.noise(problem.rng, count, self.colour))
+            candidates[: len(centres)] = around[: len(centres)]
             costs = yield candidates
 
             pool = np.concatenate([elites[: self.keep], candidates])
@@ -71,6 +73,7 @@ class CEM(SamplingPlanner):
 
             spread = elites.std(axis=0, ddof=1)
             mean = self.momentum * mean + (1 - self.momentum) * elites.mean(axis=0)
+            centres = mean[None]
             std = np.maximum(self.momentum * std + (1 - self.momentum) * spread, self.std_floor)
             if spread.max() < self.agree or late():
                 break

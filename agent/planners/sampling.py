@@ -1,11 +1,11 @@
-"""What sampling planners share: settings, costs, and one rollout for the candidates of several problems."""
+"""What planners that try plans in the model share: settings, costs, and one rollout for several problems."""
 
 import dataclasses
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -21,10 +21,12 @@ class Found(NamedTuple):
     """What a search comes back with, in search units.
 
     The cheapest of the `answers` `(M, H, k*A)` becomes the plan; the `elites` `(E, H, k*A)` are for people to look at.
+    The first few answers may be `proposals` as they are, to which the others are preferred only if they cost less.
     """
 
     answers: np.ndarray
     elites: np.ndarray
+    proposals: int = 0
 
 
 Search = Generator[np.ndarray, np.ndarray, Found]
@@ -32,13 +34,9 @@ Search = Generator[np.ndarray, np.ndarray, Found]
 
 
 @dataclass(frozen=True)
-class SamplingPlanner:
-    """A planner that tries candidates, many at a time, and learns from their costs."""
+class RolloutPlanner:
+    """A planner that compares plans by what the model predicts of them."""
 
-    candidates: int = 100
-    """Candidates in one iteration."""
-    iterations: int = 10
-    """Iterations at most."""
     horizon: int = 5
     """Blocks that a plan looks ahead."""
     cost: Cost = "terminal"
@@ -56,16 +54,19 @@ class SamplingPlanner:
             if field.type in (int, float) and (isinstance(value, bool) or not isinstance(value, field.type | int)):
                 kind = "a whole number" if field.type is int else "a number"
                 raise BadInput(f"{field.name} of the planner is {kind}, got {value!r}")
-        for count in ("candidates", "iterations", "horizon", "replan", "context"):
-            if getattr(self, count) < 1:
-                raise BadInput(f"{count} of the planner must be at least 1, got {getattr(self, count)}")
+        self._at_least(1, "horizon", "replan", "context")
         if self.cost not in ("terminal", "min", "sum"):
             raise BadInput(f"cost of the planner is terminal, min or sum, got {self.cost!r}")
         if self.replan > self.horizon:
             raise BadInput(f"a plan of {self.horizon} blocks cannot be carried out for {self.replan}: lower replan")
 
+    def _at_least(self, least: int, *counts: str) -> None:
+        for count in counts:
+            if getattr(self, count) < least:
+                raise BadInput(f"{count} of the planner must be at least {least}, got {getattr(self, count)}")
+
     def search(self, space: SearchSpace, problem: Problem, late: Callable[[], bool]) -> Search:
-        """Look for good candidates; asks `late` after every iteration whether there is time for another."""
+        """Look for good plans, perhaps in iterations; asks `late` after each whether there is time for another."""
         raise NotImplementedError
 
     def __call__(self, model: WorldModel, problems: Sequence[Problem], deadline: float | None = None) -> list[Plan]:
@@ -74,26 +75,27 @@ class SamplingPlanner:
             raise BadInput(f"this model predicts {model.horizon} blocks at most, not {self.horizon}: lower horizon")
         started = time.perf_counter()
         space = SearchSpace.of(model, self.horizon)
-        rollouts = _Rollouts(model, self.cost, problems)
+        rollouts = Rollouts(model, self.cost, problems)
 
         def late() -> bool:
             now = time.perf_counter()
             return deadline is not None and now + (now - started) / rollouts.count > deadline
 
         searches = [self.search(space, problem, late) for problem in problems]
-        candidates = {number: space.actions(next(search)) for number, search in enumerate(searches)}
         last: dict[int, np.ndarray] = {}
         iterations: Counter[int] = Counter()
         found: dict[int, Found] = {}
-        while candidates:
-            last |= candidates
-            iterations.update(candidates.keys())
-            for number, costs in rollouts.costs(candidates).items():
+        sent: dict[int, Any] = dict.fromkeys(range(len(problems)))  # a generator begins when it is sent None
+        while sent:
+            candidates: dict[int, np.ndarray] = {}
+            for number, costs in sent.items():
                 try:
                     candidates[number] = space.actions(searches[number].send(costs))
                 except StopIteration as stop:
                     found[number] = stop.value
-                    del candidates[number]
+            last |= candidates
+            iterations.update(candidates.keys())
+            sent = rollouts.costs(candidates) if candidates else {}
 
         answers = {number: space.actions(found[number].answers) for number in range(len(problems))}
         predicted = rollouts.latents(answers)
@@ -103,7 +105,8 @@ class SamplingPlanner:
         for number, problem in enumerate(problems):
             distances = latent_distance(model, predicted[number], problem.goal)
             costs = reduce(distances, self.cost)
-            best = int(np.argmin(costs))
+            best, proposals = int(np.argmin(costs)), found[number].proposals
+            by_source = {"proposal": costs[:proposals], "search": costs[proposals:]}
             plans.append(
                 Plan(
                     actions=answers[number][best],
@@ -111,15 +114,31 @@ class SamplingPlanner:
                     distances=distances[best],
                     cost=float(costs[best]),
                     elites=space.actions(found[number].elites),
-                    candidates=last[number],
+                    candidates=last.get(number, answers[number]),
                     iterations=iterations[number],
                     ms={phase: 1e3 * seconds for phase, seconds in ms.items()},
+                    source="proposal" if best < proposals else "search",
+                    costs={source: float(own.min()) for source, own in by_source.items() if len(own)},
                 )
             )
         return plans
 
 
-class _Rollouts:
+@dataclass(frozen=True)
+class SamplingPlanner(RolloutPlanner):
+    """A planner that tries candidates, many at a time, and learns from their costs."""
+
+    candidates: int = 100
+    """Candidates in one iteration."""
+    iterations: int = 10
+    """Iterations at most."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        self._at_least(1, "candidates", "iterations")
+
+
+class Rollouts:
     """Rolls candidates of several problems in one call, and keeps the time that it takes."""
 
     def __init__(self, model: WorldModel, cost: Cost, problems: Sequence[Problem]):

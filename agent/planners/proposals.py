@@ -1,0 +1,91 @@
+"""Plans from a model's proposals: block by block, each from the latent that the model predicts after the last."""
+
+import dataclasses
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from agent.planner import Plan, Problem
+from agent.planners.sampling import RolloutPlanner, Rollouts
+
+
+@dataclass(frozen=True)
+class ProposingPlanner(RolloutPlanner):
+    """A planner that is given the model's proposals as guesses: the plain ones first, then samples.
+
+    Nobody says how far away a goal is, so several times of arrival are tried, between one block and `reach`.
+    """
+
+    reach: int = 10
+    """Blocks until the goal is reached, at most; the model has learned from goals up to some distance."""
+    arrivals: int = 5
+    """Times of arrival that are tried: 1 is the reach alone."""
+    samples: int = 0
+    """Plans that are drawn at random from the proposals besides."""
+
+    needs_proposals: ClassVar[bool] = True
+
+    def __post_init__(self):
+        super().__post_init__()
+        self._at_least(1, "reach", "arrivals")
+        self._at_least(0, "samples")
+
+    def times(self) -> np.ndarray:
+        """The times of arrival in blocks, close together where they are short."""
+        tried = np.geomspace(1, self.reach, self.arrivals) if self.arrivals > 1 else [self.reach]
+        return np.unique(np.rint(tried))
+
+    def __call__(self, model: Any, problems: Sequence[Problem], deadline: float | None = None) -> list[Plan]:
+        started = time.perf_counter()
+        guesses = roll(Rollouts(model, self.cost, problems), self.horizon, self.times(), self.samples)
+        ms = 1e3 * (time.perf_counter() - started)
+        guessed = [dataclasses.replace(p, guesses=plans) for p, plans in zip(problems, guesses, strict=True)]
+        plans = super().__call__(model, guessed, deadline)
+        return [
+            dataclasses.replace(plan, ms={**plan.ms, "propose": ms, "total": plan.ms["total"] + ms}) for plan in plans
+        ]
+
+
+def roll(rollouts: Rollouts, horizon: int, times: np.ndarray, samples: int) -> np.ndarray:
+    """Plans `(P, G, H, k*A)` for each of P problems, G = len(times) + samples, in the task's units.
+
+    The first go to the likeliest mean at every block, one plan for each time of arrival; the others are drawn.
+    """
+    model: Any = rollouts.model
+    problems, count = rollouts.problems, len(times) + samples
+    low, high = (np.tile(bound, model.action_block) for bound in (model.action_low, model.action_high))
+    shares = np.stack([problem.rng.random((samples, horizon)) for problem in problems])
+    noise = np.stack([problem.rng.standard_normal((samples, horizon, len(low))) for problem in problems])
+    goals = np.repeat(np.stack([problem.goal for problem in problems]), count, axis=0)
+    latents = np.repeat(np.stack([problem.context[-1] for problem in problems]), count, axis=0)
+    left = np.tile(np.resize(times, count), len(problems))[:, None]
+
+    plans = np.empty((len(problems), count, horizon, len(low)), np.float32)
+    for block in range(horizon):
+        if block:
+            begun = rollouts.latents({number: plan[:, :block] for number, plan in enumerate(plans)})
+            latents = np.concatenate([predicted[:, -1] for predicted in begun.values()])
+        mixtures = model.propose(latents, goals, np.maximum(left - block, 1))
+        weights, means, spreads = (part.reshape(len(problems), count, *part.shape[1:]) for part in mixtures)
+        plans[:, :, block] = np.clip(pick(weights, means, spreads, shares[..., block], noise[:, :, block]), low, high)
+    return plans
+
+
+def pick(
+    weights: np.ndarray, means: np.ndarray, spreads: np.ndarray, shares: np.ndarray, noise: np.ndarray
+) -> np.ndarray:
+    """One block `(P, G, k*A)` from each mixture `(P, G, M, ...)`.
+
+    The last S of G are drawn: a share in [0, 1) `(P, S)` chooses the component, noise `(P, S, k*A)` the place in it.
+    The others are the likeliest component's mean.
+    """
+    chosen = weights.argmax(axis=-1)
+    plain = chosen.shape[1] - shares.shape[1]
+    chosen[:, plain:] = (weights.cumsum(axis=-1)[:, plain:] < shares[..., None]).sum(axis=-1)
+    chosen = np.minimum(chosen, weights.shape[-1] - 1)  # shares may add up to a little less than 1
+    blocks, spread = (np.take_along_axis(part, chosen[..., None, None], axis=2)[:, :, 0] for part in (means, spreads))
+    blocks[:, plain:] += spread[:, plain:] * noise
+    return blocks
