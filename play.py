@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 import envs
 from agent.assemble import make_agent, make_stage
-from agent.episode import STEPS
 from agent.film import film
 from agent.frame import provider
 from agent.session import Settings
@@ -20,6 +19,7 @@ from agent.video import Video
 from agent.viewer import Viewer
 from agent.window import has_display
 from agent.world_model import PRETRAINED
+from envs import OFFSET
 from envs.errors import BadInput, parse, run
 
 SHIPPED = "qqworld.onnx"
@@ -38,14 +38,17 @@ class Play:
     """Who acts: the model's planner, or a rule that knows nothing of the goal."""
     episodes: int | None = None
     """Episodes to play; a window goes on until it is closed if left out, a video has 3."""
-    steps: int = STEPS
-    """Control steps of an episode."""
+    steps: int | None = None
+    """Control steps of an episode; twice the offset if left out."""
+    offset: int = OFFSET
+    """How many steps of the data policy lie between start and goal: 50 or 100 for far goals."""
     seed: int = 0
     """Seed of the start and goal pairs and of everything random."""
     goal: str = "pair"
     """Goal: pair, random, a picture (IMAGE.png), or the numbers of a state with commas (120,60)."""
     planner: str | None = None
-    """Planner: cem, lewm (as published), mppi or shooting; the one that the model was tuned for if left out."""
+    """Planner: cem, guided (by proposals), propose (those alone), lewm (as published), mppi or shooting; the one that
+    the model was tuned for if left out."""
     plan: tuple[str, ...] = ()
     """Settings of the planner, for example: candidates=200 iterations=5 replan=1 cost=min."""
     plan_ms: float | None = None
@@ -63,7 +66,7 @@ class Play:
 
     def check(self) -> None:
         """Refuse what makes no sense."""
-        for name, least in (("episodes", 1), ("steps", 1), ("seed", 0)):
+        for name, least in (("episodes", 1), ("steps", 1), ("offset", 1), ("seed", 0)):
             if (value := getattr(self, name)) is not None and value < least:
                 raise BadInput(f"--{name} must be at least {least}, got {value}")
         if self.plan_ms is not None and not self.plan_ms > 0:
@@ -100,7 +103,8 @@ def play(settings: Play) -> None:
     window = not settings.headless and has_display()
     path = settings.video or (None if window else Path(f"qqworld-{settings.env}.mp4"))
     episodes = settings.episodes or (None if window else VIDEO_EPISODES)
-    chosen = Settings(settings.seed, episodes, settings.steps, settings.realtime, settings.log)
+    steps = settings.steps or 2 * settings.offset
+    chosen = Settings(settings.seed, episodes, steps, settings.offset, settings.realtime, settings.log)
     with contextlib.closing(make_stage(settings.env, agent, settings.goal, chosen)) as stage:
         if path:
             stage.film(Video(path, stage.session.task.control_hz))

@@ -47,7 +47,8 @@ class Evaluate:
     out: Path | None = None
     """Folder for the results; results/TASK if left out."""
     planner: str | None = None
-    """Planner: cem, lewm (as published), mppi or shooting; the one that the model was tuned for if left out."""
+    """Planner: cem, guided (by proposals), propose (those alone), lewm (as published), mppi or shooting; the one that
+    the model was tuned for if left out."""
     plan: tuple[str, ...] = ()
     """Settings of the planner, for example: candidates=200 iterations=5 replan=1 cost=min."""
     plan_ms: float | None = None
@@ -55,7 +56,7 @@ class Evaluate:
     steps: int | None = None
     """Control steps of an episode; twice the offset if left out."""
     offset: int = OFFSET
-    """How many steps of the data policy lie between start and goal."""
+    """How many steps of the data policy lie between start and goal: 50 or 100 for far goals."""
     disturb: float | None = None
     """Push the thing that the goal is about now and then, by this many times what counts as moved."""
     realtime: bool = False
@@ -107,6 +108,7 @@ class Evaluate:
             chosen.append(Chosen(name, getattr(model, "sha256", None), planners.settings_of(planner)))
         return Conditions(
             task=self.env,
+            offset=self.offset,
             steps=self.steps or 2 * self.offset,
             models=tuple(chosen),
             plan_ms=self.plan_ms,
@@ -118,9 +120,9 @@ class Evaluate:
 
     def configuration(self, conditions: Conditions) -> dict[str, Any]:
         """What decides the outcome of an episode, as JSON; results of different configurations do not mix."""
-        decisive = ("task", "steps", "plan_ms", "disturb", "realtime")
+        decisive = ("task", "offset", "steps", "plan_ms", "disturb", "realtime")
         models = {model.name: {"sha256": model.sha256, "planner": model.planner} for model in conditions.models}
-        return {name: getattr(conditions, name) for name in decisive} | {"offset": self.offset, "models": models}
+        return {name: getattr(conditions, name) for name in decisive} | {"models": models}
 
 
 def evaluate(settings: Evaluate, progress: bool = True) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from agent.episode import Step
 from agent.goals import Goals
 from agent.history import History
 from agent.imagine import Imagination
+from agent.planner import Plan
 from agent.qq_plot import QQ
 from envs.base import shrink
 
@@ -46,6 +47,7 @@ KEYS = [
     ("N", "next pair"),
     ("G", "a new goal"),
     ("P", "planner on or off"),
+    ("M", "another planner: cem, guided, propose"),
     ("C", "candidates on or off"),
     ("Tab", "what is real, what is imagined"),
     ("-  =", "slower, faster"),
@@ -236,11 +238,11 @@ class Easel:
         ]
         if model is not None and planner is not None:
             p50, p95, rate = history.plan_ms(50), history.plan_ms(95), history.plans_per_second
-            plans = "-" if p50 is None or p95 is None else f"p50 {p50:.0f} ms   p95 {p95:.0f} ms"
+            plans = "-" if p50 is None else f"p50 {p50:.0f} ms   p95 {p95:.0f} ms   {rate:.3g} a second"
             rows[3] = ("planner", _settings(planner), INK)
             rows += [
+                ("actions", chosen(record.thought.plan), INK),
                 ("plan", plans, INK),
-                ("plans/s", "-" if rate is None else f"{rate:.3g}", INK),
                 ("provider", provider(model), INK),
             ]
         if record.clock is not None:
@@ -252,6 +254,14 @@ class Easel:
 def provider(model: Any) -> str:
     """What a model runs on."""
     return getattr(model, "provider", None) or "CPU"
+
+
+def chosen(plan: Plan | None) -> str:
+    """What the actions come from, and what the model predicted that each source's would cost."""
+    if plan is None:
+        return "-"
+    others = [f"not {source} {cost:.3g}" for source, cost in plan.costs.items() if source != plan.source]
+    return ", ".join([f"{plan.source} {plan.cost:.3g}", *others])
 
 
 def _same(state: np.ndarray, other: np.ndarray | None) -> bool:

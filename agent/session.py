@@ -15,7 +15,7 @@ from agent.episode import STEPS, Episode, Step
 from agent.goals import Goals
 from agent.planner import Planner
 from agent.realtime import realtime
-from envs import Pair, Task
+from envs import OFFSET, Pair, Task
 
 Command = Callable[[Episode], None]
 
@@ -60,6 +60,8 @@ class Settings:
     episodes: int | None = None
     """None plays on until it is stopped."""
     steps: int = STEPS
+    offset: int = OFFSET
+    """Steps of the data policy between start and goal of a pair."""
     realtime: bool = False
     log: Path | None = None
 
@@ -90,7 +92,7 @@ class Session:
                     if self._leave:
                         break
             if step.step == step.limit and self.settings.log:
-                log.append(self.settings.log, outcome.line(self.agent))
+                log.append(self.settings.log, {"offset": self.settings.offset, **outcome.line(self.agent)})
             if not self._leave:
                 self._pair += 1
 
@@ -157,7 +159,8 @@ class Session:
     def _begin(self, number: int) -> Episode:
         if number >= len(self._pairs):
             wanted = max(number + 1, 2 * len(self._pairs))
-            self._pairs = envs.pairs(self.task, self.settings.seed, min(wanted, self.settings.episodes or wanted))
+            wanted = min(wanted, self.settings.episodes or wanted)
+            self._pairs = envs.pairs(self.task, self.settings.seed, wanted, self.settings.offset)
         pair = self._pairs[number]
         goal = self.goals(self.task, pair, self.settings.seed, number)
         episode = Episode(self.task, self.agent, pair.start, goal, self.settings.seed, number, self.settings.steps)

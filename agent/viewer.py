@@ -9,9 +9,11 @@ from typing import Any
 import imageio.v3 as imageio
 import numpy as np
 
+from agent import planner as planners
 from agent import projection
 from agent.canvas import Box, pygame
 from agent.frame import GOAL_PANE, NOW, PANE, View
+from agent.planner import Planner
 from agent.stage import Stage
 from agent.video import Video
 from agent.window import frame_point, open_window, show
@@ -37,6 +39,7 @@ class Viewer:
         self._clock = pygame.time.Clock()
         self._pushing: np.ndarray | None = None
         self._placing: tuple[int, np.ndarray, np.ndarray] | None = None
+        self._planners = available(self.session.agent)
 
     def run(self) -> None:
         """Show the session until it is over or the window is closed; raises what went wrong behind it."""
@@ -113,6 +116,17 @@ class Viewer:
             return
         self._change(planning=not self.view.planning)
         self.session.set_planning(self.view.planning)
+
+    def switch_planner(self) -> None:
+        """Plan with the next of the planners that the model allows, from the next plan on."""
+        if not self._planners:
+            self.hint(f"there is no planner: the agent is {self.session.agent.name}")
+        elif len(self._planners) == 1:
+            self.hint(f"{self._planners[0].name} is the only planner: this model has no proposals")
+        else:
+            self._planners.append(self._planners.pop(0))
+            self.session.set_planner(self._planners[0])
+            self.hint(f"planner {self._planners[0].name} from the next plan on")
 
     def toggle_candidates(self) -> None:
         self._change(candidates=not self.view.candidates)
@@ -236,6 +250,7 @@ KEYS = {
     pygame.K_n: Viewer.next_pair,
     pygame.K_g: Viewer.new_goal,
     pygame.K_p: Viewer.toggle_planner,
+    pygame.K_m: Viewer.switch_planner,
     pygame.K_c: Viewer.toggle_candidates,
     pygame.K_TAB: Viewer.toggle_imagined,
     pygame.K_MINUS: Viewer.slower,
@@ -246,6 +261,15 @@ KEYS = {
     pygame.K_q: Viewer.quit,
     pygame.K_ESCAPE: Viewer.quit,
 }
+
+
+def available(agent: Any) -> list[Planner]:
+    """The planners that a person can switch between: the agent's own, then the others that its model allows."""
+    if not hasattr(agent, "planner"):
+        return []
+    names = ("cem", "guided", "propose") if getattr(agent.model, "proposes", False) else ("cem",)
+    others = [planners.make_for(agent.model, name) for name in names if name != agent.planner.name]
+    return [agent.planner, *others]
 
 
 def _share(point: np.ndarray, box: Box) -> np.ndarray:

@@ -21,7 +21,7 @@ from agent.disturb import Disturbance
 from agent.episode import Episode, together
 from agent.log import Outcome, provenance
 from agent.realtime import RealtimeAgent, realtime
-from envs import BadInput, Pair, Task
+from envs import OFFSET, BadInput, Pair, Task
 
 SIMULATOR = "agent.world_model:SimulatorWorldModel"
 TRIES = 3
@@ -51,6 +51,8 @@ class Conditions:
 
     task: str
     steps: int
+    offset: int = OFFSET
+    """Steps of the data policy between start and goal."""
     models: tuple[Chosen, ...] = ()
     plan_ms: float | None = None
     disturb: float | None = None
@@ -124,7 +126,8 @@ class Worker:
         for records in streams:
             for outcome, record in zip(outcomes, records, strict=True):
                 outcome.add(record)
-        return [{"subject": job.subject, **o.line(agent)} for o, agent in zip(outcomes, agents, strict=True)]
+        about = {"subject": job.subject, "offset": given.offset}
+        return [about | o.line(agent) for o, agent in zip(outcomes, agents, strict=True)]
 
 
 def failure(job: Job, error: BaseException) -> Line:

@@ -70,6 +70,13 @@ def test_a_line_says_what_an_episode_was_made_with(reference):
     assert {"model_sha256", "provider", "gl", "misses", "final_distance"} <= line.keys()
 
 
+def test_far_goals_have_twice_their_offset_as_time_and_are_recorded_as_such(tmp_path):
+    result = evaluate(settings(tmp_path, model=(), agents=("zero",), episodes=1, offset=40), progress=False)
+    line = lines(tmp_path)["zero", 0, 0]
+    assert (line["offset"], line["steps"]) == (40, 80)
+    assert (result["configuration"]["offset"], result["configuration"]["steps"]) == (40, 80)
+
+
 def test_worker_processes_give_the_same_episodes(reference, tmp_path):
     evaluate(settings(tmp_path, seeds=(0, 1), workers=2), progress=False)
     assert lines(tmp_path) == lines(reference[0])

@@ -129,6 +129,13 @@ def test_a_model_of_ones_own_plays_and_its_episodes_are_logged(call, tmp_path):
     assert lines[0]["actions"] == lines[2]["actions"]
 
 
+def test_far_goals_have_twice_their_offset_as_time_and_are_logged_as_such(call, tmp_path):
+    call("--env", "two-room", "--agent", "zero", "--episodes", 1, "--offset", 30, "--log", "log.jsonl")
+    line = json.loads((tmp_path / "log.jsonl").read_text())
+    assert (line["offset"], line["steps"]) == (30, 60)
+    np.testing.assert_array_equal(line["goal"], envs.pairs("two-room", 0, 1, offset=30)[0].goal)
+
+
 @pytest.mark.parametrize("goal", ["pair", "random", "120,60", "picture"])
 def test_a_goal_is_a_pair_s_random_numbers_or_a_picture(call, tmp_path, goal):
     if goal == "picture":
@@ -161,6 +168,7 @@ def test_real_time_and_a_time_for_plans_are_taken_into_account(call, tmp_path):
         (["--model", "simulator", "--plan-ms", "0"], "--plan-ms must be above 0"),
         (["--agent", "expert", "--episodes", "0"], "--episodes must be at least 1"),
         (["--agent", "expert", "--steps", "0"], "--steps must be at least 1"),
+        (["--agent", "expert", "--offset", "0"], "--offset must be at least 1"),
         (["--agent", "expert", "--seed", "-1"], "--seed must be at least 0"),
         (["--agent", "expert", "--goal", "1,2,3"], "a goal of two-room has 2 numbers"),
         (["--agent", "expert", "--goal", "x.png"], "--goal is pair, random, a picture"),

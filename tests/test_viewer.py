@@ -88,6 +88,13 @@ def settle(viewer, seconds=0.3):
             count, since = viewer.stage.count, time.perf_counter()
 
 
+def step(viewer):
+    """Take one step and wait for it."""
+    count = viewer.stage.count
+    press(viewer, pygame.K_RIGHT)
+    until(viewer, lambda: viewer.stage.count > count)
+
+
 def record(viewer):
     return viewer.stage.history.record
 
@@ -170,6 +177,33 @@ def test_p_says_so_where_there_is_no_planner(open_viewer):
     press(viewer, pygame.K_p)
     assert viewer.view.hint == "there is no planner: the agent is expert"
     assert viewer.view.planning
+
+
+def test_m_switches_between_the_planners_of_a_model_with_proposals(open_viewer):
+    viewer = open_viewer(model="analytic_world:ProposingRoomWorld")
+    press(viewer, pygame.K_SPACE)
+    settle(viewer)
+    assert record(viewer).thought.plan.source == "search"
+    found = []
+    for name in ("guided", "propose", "cem"):
+        press(viewer, pygame.K_m)
+        assert viewer.view.hint == f"planner {name} from the next plan on"
+        for _ in range(6):  # a plan lasts for a block of five steps
+            step(viewer)
+        assert viewer.session.agent.planner.name == name
+        plan = record(viewer).thought.plan
+        found.append((plan.source, sorted(plan.costs)))
+    assert found[0][1] == ["proposal", "search"]  # what the guard compared
+    assert found[1:] == [("proposal", ["proposal"]), ("search", ["search"])]
+
+
+def test_m_says_so_where_there_is_nothing_to_switch_to(open_viewer):
+    viewer = open_viewer()
+    press(viewer, pygame.K_m)
+    assert viewer.view.hint == "cem is the only planner: this model has no proposals"
+    ruled = open_viewer(rule="expert")
+    press(ruled, pygame.K_m)
+    assert ruled.view.hint == "there is no planner: the agent is expert"
 
 
 def test_c_hides_the_candidates(paused):

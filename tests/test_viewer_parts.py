@@ -11,15 +11,18 @@ import cv2
 import imageio.v3 as imageio
 import numpy as np
 import pytest
+from analytic_world import PointWorld, ProposingWorld
 from stage_for_tests import stage
 
 import envs
 from agent import goals, projection
+from agent import planner as planners
 from agent.film import film
-from agent.frame import HEIGHT, WIDTH, View
+from agent.frame import HEIGHT, KEYS, WIDTH, View, chosen
 from agent.history import History
 from agent.imagine import StoredFrames, imagine
 from agent.panels import nice_ceiling
+from agent.planner import Problem
 from agent.qq_plot import QQ, chi_squared_quantile
 from agent.session import Leash, Stopped
 from agent.stage import Pace
@@ -349,3 +352,16 @@ def store():
 
 if __name__ == "__main__":
     store()
+
+
+def test_the_window_says_what_the_actions_come_from_and_what_the_guard_compared():
+    def plan(name, world):
+        problem = Problem(np.zeros((1, 2)), np.empty((0, 10)), np.array([2.0, -1.0]), np.random.default_rng(0))
+        return planners.make(name)(world, [problem])[0]
+
+    assert chosen(None) == "-"
+    assert chosen(plan("cem", PointWorld())).startswith("search ")
+    assert chosen(plan("propose", ProposingWorld())).startswith("proposal ")
+    guarded = plan("guided", ProposingWorld(skill=-1))
+    assert chosen(guarded) == f"search {guarded.cost:.3g}, not proposal {guarded.costs['proposal']:.3g}"
+    assert ("M", "another planner: cem, guided, propose") in KEYS
