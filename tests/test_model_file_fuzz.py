@@ -41,7 +41,7 @@ def test_two_thousand_mutated_files_run_or_are_refused():
 
 def main(files: int) -> None:
     """Mutate, load and run; prints the number of each file before it is tried, and a summary at the end."""
-    good = tiny.content(horizon=2, **tiny.NETWORK | {"history": 2, "depth": 1})
+    good = tiny.content(horizon=2, components=2, **tiny.NETWORK | {"history": 2, "depth": 1})
     outcomes: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "mutated.onnx"
@@ -67,6 +67,9 @@ def use(model: OnnxWorldModel, rng: np.random.Generator) -> None:
             context = rng.standard_normal((contexts, length, model.latent_size))
             actions = rng.uniform(-1, 1, (plans, model.horizon, block))
             model.rollout(context, rng.uniform(-1, 1, (contexts, length - 1, block)), actions)
+    if model.proposes:
+        start, goal = rng.standard_normal((2, 3, model.latent_size))
+        model.propose(start, goal, rng.uniform(1, 20, (3, 1)))
 
 
 def damage(content: bytes, rng: np.random.Generator) -> bytes:

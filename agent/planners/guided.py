@@ -18,10 +18,11 @@ class Guided(ProposingPlanner, CEM):
     """
 
     samples: int = 16
-    candidates: int = 120
+    candidates: int = 100
     iterations: int = 3
     std: float = 0.5
     std_warm: float = 0.5
+    momentum: float = 0.0
     answer: Literal["mean", "best"] = "best"
 
     name: ClassVar[str] = "guided"
