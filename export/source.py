@@ -41,7 +41,8 @@ def read_run(folder: Path, proposals: Path | None = None) -> Source:
         model = models.build(config["preset"], config["action_dim"], **network)
         steps, tensors = _checkpoint(folder / CHECKPOINT, PREFIX)
         load_weights(model, tensors, str(folder / CHECKPOINT))
-        has_proposals = proposals is not None or (folder / PROPOSALS).exists()
+        if proposals is None and (folder / PROPOSALS / CHECKPOINT).exists():
+            proposals = folder / PROPOSALS
         return Source(
             model=model.eval(),
             task=config["env"],
@@ -53,7 +54,7 @@ def read_run(folder: Path, proposals: Path | None = None) -> Source:
             steps=steps,
             seed=config["seed"],
             versions=dict(config["versions"]),
-            proposals=_proposals(proposals or folder / PROPOSALS, steps) if has_proposals else None,
+            proposals=None if proposals is None else _proposals(proposals, steps),
         )
     except OSError as error:
         raise BadInput(f"{folder} is no run folder with a checkpoint: {error}") from error

@@ -112,11 +112,11 @@ def test_perfect_proposals_are_kept_and_bad_ones_are_searched_around():
     assert bad.costs["search"] < bad.costs["proposal"]
 
 
-def test_a_guided_search_needs_fewer_iterations_than_a_blind_one():
-    world = ProposingWorld(skill=0.7, spread=0.1)
-    guided = planners.make("guided", iterations=2, candidates=60, arrivals=1, reach=8)(world, [problem()])[0]
-    blind = planners.make("cem", iterations=2, candidates=60, answer="best")(world, [problem()])[0]
-    assert guided.costs["search"] < blind.cost
+def test_a_guided_search_comes_nearer_than_a_blind_one_of_the_same_size():
+    world, size = ProposingWorld(skill=0.7, spread=0.1), {"iterations": 2, "candidates": 60, "cost": "terminal"}
+    guided, blind = planners.make("guided", **size, reach=6, arrivals=1), planners.make("cem", **size, answer="best")
+    far = [problem((4.5, -4.5), seed) for seed in range(5)]  # all but the farthest that actions in the box can reach
+    assert max(plan.costs["search"] for plan in guided(world, far)) < min(plan.cost for plan in blind(world, far))
 
 
 def test_the_first_candidates_lie_around_the_guesses():
@@ -125,8 +125,6 @@ def test_the_first_candidates_lie_around_the_guesses():
     plan = planner(PointWorld(std=0.1), [problem(guesses=guess)])[0]
     centres = plan.candidates.mean(axis=(1, 2))
     assert np.isclose(centres, 0.5, atol=0.1).sum() == np.isclose(centres, 0.0, atol=0.1).sum() == 100
-    assert_same = planner(PointWorld(std=0.1), [problem(guesses=guess)])[0].candidates
-    np.testing.assert_array_equal(plan.candidates, assert_same)
 
 
 # ---- what every planner promises -------------------------------------------------------------------------------------

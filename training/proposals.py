@@ -90,7 +90,7 @@ def make_network(latents: Tensor, mean: Tensor, std: Tensor, **settings: float) 
     return network
 
 
-def likely_rows(data: Dataset, episodes: np.ndarray, count: int = 50_000) -> np.ndarray:
+def sample_rows(data: Dataset, episodes: np.ndarray, count: int = 50_000) -> np.ndarray:
     """At most `count` rows of `episodes`, evenly spaced: enough to know how latents spread."""
     rows = rows_of(data, episodes)
     return rows[:: max(1, len(rows) // count)]

@@ -27,7 +27,7 @@ from training.errors import BadInput, run
 from training.latents import fingerprint, latents_of, read_model
 from training.machine import pick_device, seed_of, threads
 from training.optimiser import learning_rate, pack, unpack
-from training.proposals import Hindsight, Samples, likely_rows, loss, make_network, measure
+from training.proposals import Hindsight, Samples, loss, make_network, measure, sample_rows
 from training.provenance import FREE, git_revision, versions
 from training.run_folder import RunFolder
 from training.stopwatch import Stopwatch
@@ -123,7 +123,7 @@ class ProposalTrainer:
         self.order = Order(len(self.hindsight), config.batch, config.seed)
         torch.manual_seed(seed_of(config.seed, 0))
         mean, std = (scale.cpu().repeat(block) for scale in (world.action_mean, world.action_std))
-        self.network = make_network(latents[likely_rows(data, train)], mean, std, **settings).to(self.device)
+        self.network = make_network(latents[sample_rows(data, train)], mean, std, **settings).to(self.device)
         learned = [parameter for parameter in self.network.parameters() if parameter.requires_grad]
         self.optimiser = torch.optim.AdamW(learned, lr=config.lr, weight_decay=config.weight_decay, fused=True)
         loaded = self.folder.load()

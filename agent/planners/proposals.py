@@ -9,16 +9,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from agent.planner import Plan, Problem
-from agent.planners.sampling import RolloutPlanner, Rollouts
+from agent.planners.sampling import Cost, RolloutPlanner, Rollouts
 
 
 @dataclass(frozen=True)
 class ProposingPlanner(RolloutPlanner):
     """A planner that is given the model's proposals as guesses: the plain ones first, then samples.
 
-    Nobody says how far away a goal is, so several times of arrival are tried, between one block and `reach`.
+    Nobody says how far away a goal is, so several times of arrival are tried, between one block and `reach`. If only
+    the end of a plan counted, arriving later would be as good as now, and every new plan could put it off.
     """
 
+    cost: Cost = "min"
     reach: int = 10
     """Blocks until the goal is reached, at most; the model has learned from goals up to some distance."""
     arrivals: int = 5
