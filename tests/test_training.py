@@ -68,7 +68,7 @@ def arguments(config: Config) -> list[str]:
     for group in (config, config.network, config.regulariser):
         for field in dataclasses.fields(group):
             value = getattr(group, field.name)
-            if field.name in ("network", "regulariser", "bf16", "compile") or value is None:
+            if field.name in ("network", "regulariser", "bf16", "compile", "open_loop") or value is None:
                 continue
             listed = value if isinstance(value, tuple) else [value]
             words += [f"--{field.name.replace('_', '-')}", *map(str, listed)]

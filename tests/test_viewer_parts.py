@@ -344,16 +344,6 @@ def test_a_rule_has_a_frame_without_latents_and_plans():
     assert frame("two-room", rule="expert").shape == (HEIGHT, WIDTH, 3)
 
 
-def store():
-    """Draw the stored frames anew: python tests/test_viewer_parts.py"""
-    for task in ("two-room", "pusht"):
-        imageio.imwrite(STORED / f"frame-{task}.png", frame(task))
-
-
-if __name__ == "__main__":
-    store()
-
-
 def test_the_window_says_what_the_actions_come_from_and_what_the_guard_compared():
     def plan(name, world):
         problem = Problem(np.zeros((1, 2)), np.empty((0, 10)), np.array([2.0, -1.0]), np.random.default_rng(0))
@@ -365,3 +355,13 @@ def test_the_window_says_what_the_actions_come_from_and_what_the_guard_compared(
     guarded = plan("guided", ProposingWorld(skill=-1))
     assert chosen(guarded) == f"search {guarded.cost:.3g}, not proposal {guarded.costs['proposal']:.3g}"
     assert ("M", "another planner: cem, guided, propose") in KEYS
+
+
+def store():
+    """Draw the stored frames anew: python tests/test_viewer_parts.py"""
+    for task in ("two-room", "pusht"):
+        imageio.imwrite(STORED / f"frame-{task}.png", frame(task))
+
+
+if __name__ == "__main__":
+    store()
