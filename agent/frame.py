@@ -238,7 +238,7 @@ class Easel:
         ]
         if model is not None and planner is not None:
             p50, p95, rate = history.plan_ms(50), history.plan_ms(95), history.plans_per_second
-            plans = "-" if p50 is None else f"p50 {p50:.0f} ms   p95 {p95:.0f} ms   {rate:.3g} a second"
+            plans = "-" if p50 is None else f"p50 {p50:.0f} ms   p95 {p95:.0f} ms   {rate:.3g}/s"
             rows[3] = ("planner", _settings(planner), INK)
             rows += [
                 ("actions", chosen(record.thought.plan), INK),
