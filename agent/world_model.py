@@ -90,7 +90,7 @@ class SimulatorWorldModel:
 
     sees: Literal["pixels", "state"] = "state"
     planner: Mapping[str, Any] = {
-        "name": "cem", "candidates": 80, "iterations": 6, "cost": "min", "colour": 2.0, "answer": "best"
+        "name": "cem", "candidates": 200, "decay": 0.7, "iterations": 6, "cost": "min", "colour": 2.0, "answer": "best"
     }  # fmt: skip
     """Settings for a model that is exact and slow; chosen on PushT."""
 
