@@ -111,7 +111,9 @@ def test_torchrun_trains_the_model_that_one_process_trains(tmp_path):
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone", "-m"]
     for name, launcher in (("one", [sys.executable, "-m"]), ("two", torchrun)):
         command = [*launcher, "training.train", "--data", str(data), "--out", str(tmp_path / name), *settings]
-        subprocess.run(command, check=True, capture_output=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        done = subprocess.run(command, capture_output=True, text=True, env=environment)
+        assert done.returncode == 0, done.stderr
     one, two = (load_file(tmp_path / name / "checkpoint.safetensors") for name in ("one", "two"))
     for key, value in one.items():
         if key.startswith("model."):

@@ -37,7 +37,7 @@ class RunFolder:
         if stored.exists():
             if other := differences(self.config(), config, free):
                 raise BadInput(f"{self.path} holds a run with other settings ({'; '.join(other)}): give another --out")
-        elif self.path.exists() and any(self.path.iterdir()):
+        elif self.writes and self.path.exists() and any(self.path.iterdir()):  # others may see it half made
             raise BadInput(f"{self.path} is not empty and not a run folder: give another --out")
         if self.writes:
             try:
