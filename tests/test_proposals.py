@@ -28,6 +28,13 @@ torch.set_num_threads(1)  # the test workers already share the cores
 GAIN, BLOCK = 0.2, 5
 
 
+def run_of(folder: Path, task: str = "dot", **settings) -> Path:
+    """A run folder with a tiny network for `task`."""
+    config = tiny.run_folder(folder, **settings) / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"env": task}))
+    return folder
+
+
 def walks(policy, episodes: int = 200, steps: int = 40) -> tuple[Dataset, torch.Tensor]:
     """Walks of a point under actions `policy(rng, steps)` `(steps, 2)`, and its positions as the rows' latents."""
     rng = np.random.default_rng(0)
@@ -151,7 +158,7 @@ def data(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def config(data, tmp_path) -> Config:
-    run = tiny.run_folder(tmp_path / "run")
+    run = run_of(tmp_path / "run")
     small = {"width": 16, "depth": 2, "components": 2, "reach": 20, "steps": 12, "batch": 16}
     return Config(run=run, data=data, threads=1, log_every=2, eval_every=6, checkpoint_every=5, **small)
 
@@ -191,7 +198,7 @@ def test_frames_are_encoded_once_until_the_encoder_or_the_data_change(config, tm
     encoded = []
     monkeypatch.setattr(cached, "encode", lambda model, pixels: encoded.append(len(pixels)) or real(model, pixels))
     real, frames = sys.modules["training.held_out"].encode, open_dataset(config.data)
-    _, model = read_model(config.run)
+    _, _, model = read_model(config.run)
 
     first = latents_of(model, frames, config.run, bar=False)
     again = latents_of(model, frames, config.run, bar=False)
@@ -225,7 +232,7 @@ def test_the_command_trains_and_says_how_it_went(config, capfd):
     ("change", "sentence"),
     [
         ({"steps": 0}, "--steps must be at least 1, got 0"),
-        ({"run": Path("nowhere")}, "nowhere/config.json cannot be read"),
+        ({"run": Path("nowhere")}, "there is no run folder nowhere"),
         ({"data": Path("nowhere.h5")}, "there is no data file nowhere.h5"),
         ({"batch": 10_000}, "fewer than one batch of 10000"),
         ({"dropout": 1.0}, "--dropout in"),
@@ -237,6 +244,12 @@ def test_what_makes_no_sense_is_refused_in_one_sentence(config, change, sentence
     assert "\n" not in str(refused.value)
 
 
+def test_data_of_another_task_is_refused(config, tmp_path):
+    other = dataclasses.replace(config, run=run_of(tmp_path / "other", task="pusht"))
+    with pytest.raises(BadInput, match="holds data of dot, not of pusht"):
+        ProposalTrainer(other, bar=False)
+
+
 def test_data_of_another_size_is_refused(config, tmp_path):
     other = write(tmp_path / "large.h5", episodes=3, side=32)
     with pytest.raises(BadInput, match="pictures of 32 px"):
@@ -245,7 +258,7 @@ def test_data_of_another_size_is_refused(config, tmp_path):
 
 def test_proposals_of_another_world_model_are_not_continued(config):
     ProposalTrainer(config, bar=False).run()
-    tiny.run_folder(config.run, seed=1)
+    run_of(config.run, seed=1)
     with pytest.raises(BadInput, match=r"other settings \(world_model.encoder"):
         ProposalTrainer(config, bar=False)
 

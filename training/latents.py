@@ -20,9 +20,11 @@ from training.run_folder import RunFolder
 CACHE, PREFIX = "latents.safetensors", "model."
 
 
-def read_model(run: Path) -> tuple[int, models.WorldModel]:
-    """Step and world model of a run folder's last checkpoint, ready to be used and not to be trained."""
+def read_model(run: Path) -> tuple[str, int, models.WorldModel]:
+    """Task, step and world model of a run folder's last checkpoint, ready to be used and not to be trained."""
     folder = RunFolder(run)
+    if not run.is_dir():
+        raise BadInput(f"there is no run folder {run}: train a world model with `python -m training.train` first")
     config, loaded = folder.config(), folder.load()
     if loaded is None:
         raise BadInput(f"{run} has no checkpoint yet: train the world model first")
@@ -32,7 +34,7 @@ def read_model(run: Path) -> tuple[int, models.WorldModel]:
         model.load_state_dict({n.removeprefix(PREFIX): t for n, t in tensors.items() if n.startswith(PREFIX)})
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise BadInput(f"{run} does not hold a run of this trainer: give another --run") from error
-    return step, model.eval().requires_grad_(False)
+    return config["env"], step, model.eval().requires_grad_(False)
 
 
 def fingerprint(model: models.WorldModel) -> str:

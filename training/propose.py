@@ -9,7 +9,6 @@ on bit for bit.
 
 import dataclasses
 import math
-import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +30,7 @@ from training.proposals import Hindsight, Samples, loss, make_network, measure, 
 from training.provenance import FREE, git_revision, versions
 from training.run_folder import RunFolder
 from training.stopwatch import Stopwatch
-from training.train import say
+from training.train import conduct, say
 from training.trainer import Diverged
 from training.windows import Order, split
 
@@ -99,8 +98,10 @@ class ProposalTrainer:
         self.config, self.bar, self.step, self.stopping = config, bar, 0, False
         self.device = pick_device(config.device)
         torch.set_num_threads(config.threads or threads())
-        world_step, world = read_model(config.run)
+        task, world_step, world = read_model(config.run)
         data = open_dataset(config.data)
+        if data.task not in (None, task):
+            raise BadInput(f"{data.path} holds data of {data.task}, not of {task}: give the data it was trained on")
         if (data.image_size, data.action_dim) != (world.image_size, world.action_dim):
             raise BadInput(
                 f"{data.path} has pictures of {data.image_size} px and {data.action_dim}-D actions, the world model "
@@ -219,20 +220,9 @@ def describe(
 def main(arguments: list[str] | None = None) -> int:
     config = tyro.cli(Config, description=__doc__, args=arguments)
     trainer = ProposalTrainer(config)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: trainer.stop())
     parameters = sum(parameter.numel() for parameter in trainer.network.parameters())
     say(f"{parameters:,} parameters on {trainer.device}, from step {trainer.step}, {len(trainer.hindsight)} frames")
-    try:
-        measured = trainer.run()
-    except Diverged as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    if trainer.step < config.steps:
-        say(f"stopped at step {trainer.step}: run the same command again to go on")
-        return 130
-    say(f"finished at step {trainer.step}: " + ", ".join(f"{name} {value:.3g}" for name, value in measured.items()))
-    return 0
+    return conduct(trainer)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ training.png and checkpoint.safetensors.
 
 import signal
 import sys
+from typing import Any
 
 import torch.distributed
 import tyro
@@ -24,27 +25,33 @@ def say(text: str) -> None:
     tqdm.write(text, file=sys.stderr)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    config = tyro.cli(Config, description=__doc__, args=arguments, config=(tyro.conf.OmitArgPrefixes,))
-    trainer = Trainer(config, say)
+def conduct(trainer: Any) -> int:
+    """Run a trainer to its end or to an interrupt, say what came of it, and return the exit status."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: trainer.stop())
-    model = trainer.learner.model
-    say(trainer.data.describe())
-    say(f"{sum(p.numel() for p in model.parameters()):,} parameters on {trainer.device}, from step {trainer.step}")
     try:
         measured = trainer.run()
     except Diverged as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    finally:
-        if torch.distributed.is_initialized():
-            torch.distributed.destroy_process_group()
-    if trainer.step < config.steps:
+    if trainer.step < trainer.config.steps:
         say(f"stopped at step {trainer.step}: run the same command again to go on")
         return 130
     say(f"finished at step {trainer.step}: " + ", ".join(f"{name} {value:.3g}" for name, value in measured.items()))
     return 0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    config = tyro.cli(Config, description=__doc__, args=arguments, config=(tyro.conf.OmitArgPrefixes,))
+    trainer = Trainer(config, say)
+    model = trainer.learner.model
+    say(trainer.data.describe())
+    say(f"{sum(p.numel() for p in model.parameters()):,} parameters on {trainer.device}, from step {trainer.step}")
+    try:
+        return conduct(trainer)
+    finally:
+        if torch.distributed.is_initialized():
+            torch.distributed.destroy_process_group()
 
 
 if __name__ == "__main__":
