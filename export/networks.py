@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import singledispatch
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from onnx import TensorProto
@@ -14,6 +14,7 @@ from export.graph import Graph
 from models import Proposals, WorldModel
 from models.conv import FlattenChannelsLast
 from models.layers import ActionEncoder
+from models.moments import Moments, central
 from models.proposals import NARROWEST, WIDEST
 from models.vit import Block as ViTBlock
 from models.vit import ViT
@@ -92,6 +93,35 @@ def _(module: nn.SiLU, graph: Graph, x: str) -> str:
 @emit.register
 def _(module: FlattenChannelsLast, graph: Graph, x: str) -> str:
     return graph.op("Flatten", graph.op("Transpose", x, perm=[0, 2, 3, 1]))
+
+
+@emit.register
+def _(module: Moments, graph: Graph, x: str) -> str:
+    densities = graph.op("Softmax", graph.op("Reshape", x, graph.indices(0, 0, -1)), axis=-1)
+    raw = graph.op("MatMul", densities, graph.weight(module.powers))
+    count = module.powers.shape[1]
+    parts = graph.ops("Split", raw, outputs=count, axis=2, num_outputs=count)
+    moments = central(*(Term(graph, part) for part in parts))
+    return graph.op("Flatten", graph.op("Concat", *(moment.value for moment in moments), axis=1))
+
+
+class Term(NamedTuple):
+    """A value of a graph that can be added, subtracted and multiplied, so that one formula serves torch and ONNX."""
+
+    graph: Graph
+    value: str
+
+    def __mul__(self, other):  # type: ignore[override]
+        factor = other.value if isinstance(other, Term) else self.graph.weight(float(other))
+        return Term(self.graph, self.graph.op("Mul", self.value, factor))
+
+    __rmul__ = __mul__
+
+    def __add__(self, other):  # type: ignore[override]
+        return Term(self.graph, self.graph.op("Add", self.value, other.value))
+
+    def __sub__(self, other):
+        return self + -1 * other
 
 
 @emit.register

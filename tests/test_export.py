@@ -74,6 +74,7 @@ def test_parity_notices_a_difference(compact):
         {"latent": 12, "action_block": 3},  # the predictor's width is not the latent's
         {"residual": False, "activation": "silu"},
         {"stem": 4, "channels": (4,), "activation": "relu"},
+        {"encoder": "moments", "stem": 4, "channels": (4, 6)},
     ],
 )
 def test_every_shape_of_the_compact_network_can_be_exported(settings, tmp_path):

@@ -20,6 +20,8 @@ class Network:
     """Size of the latent."""
     image_size: int | None = None
     """Side of the pictures in pixels; must be that of the data."""
+    encoder: Literal["strides", "moments"] | None = None
+    """Compact: strided convolutions, or convolutions read by their spatial moments."""
     channels: tuple[int, ...] | None = None
     """Compact: output channels of each stage of the encoder."""
     stem: int | None = None
