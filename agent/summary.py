@@ -83,8 +83,8 @@ def table(summary: dict[str, Any]) -> list[list[str]]:
         rows.append(
             [
                 name,
-                _rate(hit),
-                _rate(result["final"]),
+                rate(hit),
+                rate(result["final"]),
                 "-" if hit["mean"] is None else f"{100 * hit['mean']:.1f} ± {100 * hit['std']:.1f}",
                 "-" if result["final_distance"] is None else f"{result['final_distance']:.3g}",
                 "-" if plan_ms["p50"] is None else f"{plan_ms['p50']:.0f} / {plan_ms['p95']:.0f}",
@@ -111,13 +111,17 @@ def sentences(summary: dict[str, Any]) -> list[str]:
 
 def markdown(summary: dict[str, Any]) -> str:
     """The summary for people, as a Markdown page."""
-    heading, *rows = table(summary)
-    lines = [f"# {summary['task']}, seeds {' '.join(map(str, summary['seeds']))}", ""]
-    lines += [f"| {' | '.join(heading)} |", f"|{'---|' * len(heading)}"]
-    lines += [f"| {' | '.join(row)} |" for row in rows]
+    lines = [f"# {summary['task']}, seeds {' '.join(map(str, summary['seeds']))}", "", *lines_of(table(summary))]
     lines += ["", "Rates with Wilson 95 % intervals.", *sentences(summary)]
     return "\n".join(lines) + "\n"
 
 
-def _rate(rate: dict[str, Any]) -> str:
-    return str(Rate(rate["rate"], rate["low"], rate["high"], rate["n"]))
+def lines_of(table: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of text, the first one the heading, as a Markdown table."""
+    heading, *rest = table
+    return [f"| {' | '.join(row)} |" for row in (heading, ["---"] * len(heading), *rest)]
+
+
+def rate(found: dict[str, Any]) -> str:
+    """A rate of the summary with its interval."""
+    return str(Rate(found["rate"], found["low"], found["high"], found["n"]))
