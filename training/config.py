@@ -8,6 +8,7 @@ from typing import Any, Literal
 import models
 from training import objectives
 from training.errors import BadInput
+from training.run_folder import RunFolder
 
 COMPACT_LR = 1e-3
 
@@ -30,6 +31,8 @@ class Network:
     """Compact: width of the encoder's last hidden layer."""
     activation: Literal["gelu", "relu", "silu"] | None = None
     """Compact: nonlinearity of the encoder."""
+    history: int | None = None
+    """Latents that the predictor sees; all frames of a window but the last if left out."""
     width: int | None = None
     """Compact: width of the predictor."""
     depth: int | None = None
@@ -72,8 +75,13 @@ class Config:
     """qqworld, lewm, vicreg, pldm, visreg, sub-jepa, sd-jepa, smwm or none."""
     preset: str = "compact"
     """compact (64 px, for CPUs) or paper (LeWM's network, 224 px)."""
+    encoder_from: Path | None = None
+    """Run whose encoder is kept as it is: only the predictor learns, on latents that are computed once. The network is
+    that run's but for what is changed here."""
     open_loop: bool = False
     """Let the prediction error also count predictions that roll on from a window's first frame alone."""
+    frames: int | None = None
+    """Frames of a training window; as many as published for the objective if left out."""
     steps: int = 10_000
     """Optimiser steps to stop after."""
     schedule: int | None = None
@@ -112,6 +120,8 @@ class Config:
         for name in ("steps", "batch", "log_every", "eval_every", "checkpoint_every"):
             if getattr(self, name) < 1:
                 raise BadInput(f"--{name.replace('_', '-')} must be at least 1, got {getattr(self, name)}")
+        if self.frames is not None and self.frames < 2:
+            raise BadInput(f"--frames must be at least 2, one to predict from and one to predict, got {self.frames}")
         if self.batch < 2:
             raise BadInput("--batch must be at least 2: batch normalisation and ranks need company")
         if self.seed < 0 or not 0 <= self.warmup < 1 or (self.schedule or self.steps) < 1:
@@ -119,15 +129,29 @@ class Config:
 
     def network_settings(self) -> dict[str, Any]:
         """Every setting of the network, for `models.build`."""
-        changes = _given(self.network) | {"history": self.make_objective().frames - 1}
+        frames = self.make_objective().frames
+        changes = {"history": frames - 1} | self.inherited().get("network", {}) | _given(self.network)
+        if not 1 <= changes["history"] < frames:
+            raise BadInput(f"--history must lie from 1 to {frames - 1}, the frames of a window but the last")
         try:
             return models.settings(self.preset, **changes)
         except ValueError as error:
             raise BadInput(str(error)) from None
 
+    def inherited(self) -> dict[str, Any]:
+        """What the run says about itself whose encoder is kept; nothing if there is none."""
+        if self.encoder_from is None:
+            return {}
+        config = RunFolder(self.encoder_from).config()
+        if (config.get("env"), config.get("preset")) != (self.env, self.preset):
+            raise BadInput(f"{self.encoder_from} is no run of {self.env} with the {self.preset} preset")
+        return config
+
     def make_objective(self, **sizes: int) -> objectives.Objective:
         """The objective, with the settings published for the task unless this run changes them."""
-        return objectives.make(self.objective, task=self.env, **_given(self.regulariser), **sizes)
+        objective = objectives.make(self.objective, task=self.env, **_given(self.regulariser), **sizes)
+        objective.frames = self.frames or objective.frames
+        return objective
 
     def peak_lr(self) -> float:
         """The learning rate after warm-up."""

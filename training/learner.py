@@ -20,12 +20,17 @@ class Learner(nn.Module):
 
         The predictor sees true latents (teacher forcing); targets get gradient too. The last block leaves the window.
         With `open_loop` it also rolls on from the window's first latent, as a planner does, and both errors count.
+        What are latents `(B, T, D)` already, because the encoder is not to change, is taken as it is.
         """
-        latents = self.model.encode(pixels)
-        predicted = self.model.predict(latents[:, :-1], actions[:, :-1])
+        latents = pixels if pixels.is_floating_point() else self.model.encode(pixels)
+        before, after, between = (self.stretches(part) for part in (latents[:, :-1], latents[:, 1:], actions[:, :-1]))
+        errors = [self.model.predict(before, between) - after]
         if self.open_loop:
-            rolled = self.model.rollout(latents[:, :1], actions[:, :0], actions[:, :-1])
-            predicted = torch.stack([predicted, rolled])
+            errors.append(self.model.rollout(latents[:, :1], actions[:, :0], actions[:, :-1]) - latents[:, 1:])
         everyone = gather(latents).transpose(0, 1)
         taken = gather(self.model.normalise_actions(actions)).transpose(0, 1)
-        return self.objective(everyone, predicted - latents[:, 1:], taken, generator)
+        return self.objective(everyone, torch.cat([error.flatten() for error in errors]), taken, generator)
+
+    def stretches(self, window: Tensor) -> Tensor:
+        """Every stretch `(B*S, h, …)` of a window `(B, T, …)` that is as long as the predictor's history."""
+        return window.unfold(1, self.model.history, 1).movedim(-1, 2).flatten(0, 1)

@@ -1,9 +1,11 @@
 """The training loop: a pure function of configuration, data and step, so that a resumed run is the same run."""
 
+import dataclasses
 import math
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +17,10 @@ from tqdm import tqdm
 import models
 from training import diagnostics, distributed, plots
 from training.config import Config
-from training.dataset import open_dataset
+from training.dataset import Dataset, open_dataset
 from training.errors import BadInput
 from training.held_out import HeldOut
+from training.latents import fingerprint, latents_of, read_model
 from training.learner import Learner
 from training.machine import pick_device, seed_of, threads
 from training.optimiser import learning_rate, pack, unpack
@@ -63,7 +66,8 @@ class Trainer:
         model.set_action_scale(torch.from_numpy(mean), torch.from_numpy(std))
         objective = config.make_objective(latent=model.latent, action_size=block * data.action_dim)
         self.learner = Learner(model, objective, config.open_loop).to(self.device)
-        windows = Windows.of(data, train, objective.frames, block, mean)
+        seen = data if config.encoder_from is None else keep_encoder(model, config.encoder_from, data)
+        windows = Windows.of(seen, train, objective.frames, block, mean)
         order = Order(len(windows), config.batch, config.seed)
         share = config.batch // distributed.world()
         self.loader = Loader(windows, order, slice(distributed.rank() * share, (distributed.rank() + 1) * share))
@@ -218,6 +222,19 @@ class Trainer:
             self.step, tensors = loaded
             unpack(tensors, self.learner, self.optimiser)
         self.folder.resume_at(self.step if loaded else -1)
+
+
+def keep_encoder(model: models.WorldModel, run: Path, data: Dataset) -> Dataset:
+    """Give `model` the weights of a `run` where they fit, and never change its encoder; `data` with latents as pixels."""
+    _, _, trained = read_model(run)
+    fits = {name: tensor.shape for name, tensor in model.state_dict().items()}
+    given = {name: tensor for name, tensor in trained.state_dict().items() if fits.get(name) == tensor.shape}
+    model.load_state_dict(given, strict=False)
+    if fingerprint(model) != fingerprint(trained):
+        raise BadInput(f"the encoder in {run} has another shape: leave the settings of the encoder out")
+    model.encoder.requires_grad_(False)
+    model.projector.requires_grad_(False)
+    return dataclasses.replace(data, pixels=latents_of(trained, data, run).numpy())
 
 
 def build(preset: str, action_dim: int, network: dict[str, Any]) -> models.WorldModel:

@@ -22,8 +22,8 @@ class Objective(nn.Module):
     everything it computes is float32, also when the network runs in bfloat16. What must survive a restart is a buffer.
     """
 
-    frames: ClassVar[int] = 4
-    """Frames of a training window; the predictor then sees `frames - 1` of them."""
+    frames: int = 4
+    """Frames of a training window; the predictor sees `frames - 1` of them at most."""
     lr: ClassVar[float] = 5e-5
     """The published learning rate, for the published network and batch."""
     published: ClassVar[dict[str, dict[str, Any]]] = {}
