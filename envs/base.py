@@ -125,10 +125,15 @@ class Task(gymnasium.Env):
         change = np.asarray(after)[..., self.movable] - np.asarray(before)[..., self.movable]
         return np.linalg.norm(change, axis=-1) > self.moved_by
 
-    def episode(self, rng: np.random.Generator, steps: int) -> tuple[np.ndarray, np.ndarray]:
-        """One episode of the data policy: states `(steps + 1, S)` and the actions `(steps, A)` between them."""
+    def episode(self, rng: np.random.Generator, steps: int, stray: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+        """One episode of the data policy: states `(steps + 1, S)` and the actions `(steps, A)` between them.
+
+        It strays for about the share `stray` of the time (`straying`).
+        """
         state = self.start(rng)
         policy = self.expert(rng)
+        if stray:
+            policy = straying(policy, rng, stray, len(self.action_names))
         states, actions = [state], []
         for _ in range(steps):
             actions.append(policy(state))
@@ -188,6 +193,26 @@ class Task(gymnasium.Env):
         if not np.isfinite(vector).all():
             raise BadInput(f"a {what} of {self.name} must be finite, got {vector.tolist()}")
         return vector
+
+
+def straying(policy: Policy, rng: np.random.Generator, share: float, action_dim: int) -> Policy:
+    """`policy` with spells of aimless actions: one random direction each, with noise, for 2 to 8 steps.
+
+    A policy that always knows what it does never shows what happens otherwise, and a planner will ask.
+    """
+    start = min(1.0, share / (5 * max(1 - share, 1e-3)))  # spells last 5 steps on average
+    left, direction = 0, np.zeros(action_dim)
+
+    def act(state: np.ndarray) -> np.ndarray:
+        nonlocal left, direction
+        if left == 0 and rng.random() < start:
+            left, direction = int(rng.integers(2, 9)), rng.uniform(-1, 1, action_dim) * rng.uniform(0.1, 0.7)
+        if left == 0:
+            return policy(state)
+        left -= 1
+        return np.clip(direction + rng.normal(0, 0.2, action_dim), -1, 1).astype(np.float32)
+
+    return act
 
 
 def shrink(picture: np.ndarray, size: int) -> np.ndarray:

@@ -56,6 +56,8 @@ class Collect:
     """Control steps of an episode; the task's own number if left out."""
     every: int = 1
     """Store a row every so many control steps, holding all actions up to the next; 5 makes Cube five times cheaper."""
+    stray: float = 0.0
+    """Share of the time in which aimless actions stand in for the data policy's: a world model learns what they do."""
     size: int | None = None
     """Side of the pictures in pixels; 64 in the fast look and 224 in the paper's if left out."""
     look: Look = "fast"
@@ -68,6 +70,8 @@ class Collect:
         for name, least in (("episodes", 1), ("seed", 0), ("workers", 1), ("every", 1)):
             if getattr(self, name) < least:
                 raise BadInput(f"--{name} must be at least {least}, got {getattr(self, name)}")
+        if not 0 <= self.stray < 1:
+            raise BadInput(f"--stray is a share from 0 up to, but not including, 1, got {self.stray}")
 
     def make_task(self) -> Task:
         """The task with this collection's look and size."""
@@ -99,6 +103,7 @@ class Collect:
             "episodes": self.episodes,
             "steps": self.episode_steps(task),
             "frame_skip": self.every,
+            "stray": self.stray,
             "look": self.look,
             "size": task.size,
             "action_dim": len(task.action_names),
@@ -189,7 +194,7 @@ class Recorder:
         """Record one episode; all its randomness comes from its own seed."""
         every, task = self.settings.every, self.task
         rng = np.random.default_rng([_COLLECT_SPACE, self.settings.seed, episode])
-        states, actions = task.episode(rng, self.settings.episode_steps(task))
+        states, actions = task.episode(rng, self.settings.episode_steps(task), self.settings.stray)
         rows = states[::every]
         action = np.full((len(rows), every * actions.shape[1]), np.nan, np.float32)  # no action leaves the last frame
         action[:-1] = actions.reshape(len(rows) - 1, -1)

@@ -46,7 +46,7 @@ latents come out. `python play.py --env {about.task} --model {name}` plans with 
 
 ## Parity with torch
 
-Largest absolute difference of a latent, at most {parity.tolerance:.0e} allowed.
+Largest difference of a latent, relative to the largest of them, at most {parity.tolerance:.0e} allowed.
 
 {comparisons}
 """
