@@ -15,7 +15,7 @@ def strayed(share: float, steps: int = 4000) -> float:
     return float(np.mean([policy(np.zeros(2)).any() for _ in range(steps)]))
 
 
-@pytest.mark.parametrize("share", [0.1, 0.35, 0.5])
+@pytest.mark.parametrize("share", [0.1, 0.2, 0.35])
 def test_it_strays_for_about_the_share_of_the_time_that_was_asked_for(share):
     assert strayed(share) == pytest.approx(share, abs=0.06)
 
