@@ -47,21 +47,29 @@ class Step(NamedTuple):
 def steps(recipe: dict[str, Any], env: str, out: Path) -> list[Step]:
     """The commands of a recipe, in their order."""
     folder, minutes = out / env, recipe["minutes"]
-    data = str(folder / "data.h5")
+    data, stray = str(folder / "data.h5"), str(folder / "stray.h5")
     files = [str(folder / f"{objective}.onnx") for objective in OBJECTIVES]
-    plan = [Step(minutes["collect"], _python("envs.collect", "--env", env, "--out", data, recipe["collect"]))]
+    plan: list[Step] = []
+
+    def step(what: str, module: str, *words: str) -> None:
+        plan.append(Step(minutes[what], _python(module, *words)))
+
+    step("collect", "envs.collect", "--env", env, "--out", data, recipe["collect"])
+    if "stray" in recipe:
+        step("stray", "envs.collect", "--env", env, "--out", stray, recipe["stray"])
     for objective, file in zip(OBJECTIVES, files, strict=True):
-        own, run_folder = recipe[objective], str(folder / objective)
-        train = ("--env", env, "--data", data, "--objective", objective, "--out", run_folder, recipe["train"])
-        plan.append(Step(minutes["train"], _python("training.train", *train, own["train"])))
+        own, trained = recipe[objective], str(folder / objective)
+        about = ("--env", env, "--objective", objective)
+        step("train", "training.train", *about, "--data", data, "--out", trained, recipe["train"], own["train"])
+        if "predictor" in recipe:
+            encoder, trained = trained, f"{trained}-planning"
+            kept = ("--encoder-from", encoder, "--data", stray, "--out", trained)
+            step("predictor", "training.train", *about, *kept, recipe["predictor"], own["train"])
         if "propose" in recipe:
-            propose = ("--run", run_folder, "--data", data, recipe["propose"])
-            plan.append(Step(minutes["propose"], _python("training.propose", *propose)))
-        export = ("--run", run_folder, "--out", file, "--planner", own["planner"])
-        plan.append(Step(1, _python("export", *export)))
-    measure = ("--env", env, "--model", *files, "--episodes 50 --seeds 0 1 2 3 4 5 --workers 2")
-    results = ("--out", str(folder / "results"))
-    plan.append(Step(minutes["evaluate"], _python("agent.evaluate", *measure, *results)))
+            step("propose", "training.propose", "--run", trained, "--data", data, recipe["propose"])
+        step("export", "export", "--run", trained, "--out", file, "--planner", own["planner"])
+    measured = "--episodes 50 --seeds 0 1 2 3 4 5 --workers 2"
+    step("evaluate", "agent.evaluate", "--env", env, "--model", *files, measured, "--out", str(folder / "results"))
     return plan
 
 

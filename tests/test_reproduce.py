@@ -29,8 +29,10 @@ RECIPE = """
 [two-room]
 collect = "--episodes 4 --steps 40"
 train = "--steps 2 --batch 4"
+stray = "--episodes 4 --steps 40 --stray 0.3"
+predictor = "--steps 2 --frames 6"
 propose = "--steps 3"
-minutes = {collect = 1, train = 2, propose = 3, evaluate = 4}
+minutes = {collect = 1, stray = 1, train = 2, predictor = 1, propose = 3, export = 1, evaluate = 4}
 qqworld = {train = "--weight 10", planner = "name=propose"}
 lewm = {train = "--weight 0.2", planner = "name=cem candidates=50"}
 """
@@ -43,13 +45,15 @@ def test_it_says_beforehand_what_it_will_run_and_how_long_that_takes(tmp_path, c
     assert reproduce(Reproduce("two-room", tmp_path, dry_run=True), recipes) == 0
 
     said = capsys.readouterr().out.splitlines()
-    assert said[0] == "two-room: about 17 minutes on two cores"
+    assert said[0] == "two-room: about 20 minutes on two cores"
     modules = [line.split("python -m ")[1].split()[0] for line in said[1:]]
-    train = ["training.train", "training.propose", "export"]
-    assert modules == ["envs.collect", *train, *train, "agent.evaluate"]
-    assert f"--data {tmp_path}/two-room/data.h5 --objective lewm" in said[5]
-    assert said[5].endswith("--steps 2 --batch 4 --weight 0.2")
-    assert "--planner name=cem candidates=50" in said[7]
+    train = ["training.train", "training.train", "training.propose", "export"]
+    assert modules == ["envs.collect", "envs.collect", *train, *train, "agent.evaluate"]
+    assert f"--objective lewm --data {tmp_path}/two-room/data.h5" in said[7]
+    assert said[7].endswith("--steps 2 --batch 4 --weight 0.2")
+    assert f"--encoder-from {tmp_path}/two-room/lewm --data {tmp_path}/two-room/stray.h5" in said[8]
+    assert f"--run {tmp_path}/two-room/lewm-planning" in said[9]
+    assert "--planner name=cem candidates=50" in said[10]
 
 
 def test_a_task_without_a_recipe_is_refused_in_one_sentence(tmp_path):
@@ -87,13 +91,15 @@ def test_a_flag_that_a_command_does_not_know_would_be_noticed():
 @pytest.mark.parametrize("task", envs.TASKS)
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_a_shipped_file_was_made_with_its_recipe(task, objective):
-    file = OnnxWorldModel(RECIPES.parent / task / f"{objective}.onnx", device="cpu")
+    file = OnnxWorldModel(RECIPES.parent / task / f"{objective}.onnx", device="cpu").metadata
     recipe = tomllib.loads(RECIPES.read_text())[task]
-    trained = tyro.cli(Config, args=[*shlex.split(recipe["train"]), *shlex.split(recipe[objective]["train"]),
-                       "--env", task, "--data", "d", "--out", "o"], config=(tyro.conf.OmitArgPrefixes,))  # fmt: skip
-    assert file.metadata.objective == objective
-    assert file.metadata.steps == trained.steps
-    assert dict(file.metadata.planner) == parse(shlex.split(recipe[objective]["planner"]))
-    network = {name: list(v) if isinstance(v, tuple) else v for name, v in trained.network_settings().items()}
-    assert file.metadata.network == network
-    assert file.proposes == ("propose" in recipe)
+    phases = [shlex.split(recipe[phase]) for phase in ("train", "predictor") if phase in recipe]
+    given = ["--env", task, "--data", "d", "--out", "o", *shlex.split(recipe[objective]["train"])]
+    trained = [tyro.cli(Config, args=[*phase, *given], config=(tyro.conf.OmitArgPrefixes,)) for phase in phases]
+    network = trained[0].network_settings() | {"history": trained[-1].network_settings()["history"]}
+
+    assert (file.task, file.objective) == (task, objective)
+    assert file.steps == sum(phase.steps for phase in trained)
+    assert file.network == {name: list(v) if isinstance(v, tuple) else v for name, v in network.items()}
+    assert dict(file.planner) == parse(shlex.split(recipe[objective]["planner"]))
+    assert (file.proposals > 0) == ("propose" in recipe)
