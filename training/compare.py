@@ -97,10 +97,11 @@ def measure(settings: Compare, objective: str) -> dict[str, float] | None:
     return HeldOut(data, train, held, fill, model.action_block, FRAMES).measure(model, SLICES)
 
 
-def table(found: dict[str, dict[str, float]]) -> str:
-    """The measurements as a markdown table, one row an objective."""
-    factors = [name for name in next(iter(found.values())) if name.startswith("r2_linear/")]
-    header = ["objective", *COLUMNS.values(), *(f"R² {name.removeprefix('r2_linear/')}" for name in factors)]
+def table(found: dict[str, dict[str, float]], what: str = "objective") -> str:
+    """The measurements as a markdown table, one row an objective (or `what` else); probes where all have them."""
+    shared = set.intersection(*(set(measured) for measured in found.values()))
+    factors = [name for name in next(iter(found.values())) if name.startswith("r2_linear/") and name in shared]
+    header = [what, *COLUMNS.values(), *(f"R² {name.removeprefix('r2_linear/')}" for name in factors)]
     lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
     for objective, measured in found.items():
         numbers = [measured.get(name, float("nan")) for name in (*COLUMNS, *factors)]
