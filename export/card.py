@@ -46,7 +46,8 @@ latents come out. `python play.py --env {about.task} --model {name}` plans with 
 
 ## Parity with torch
 
-Largest difference of a latent, relative to the largest of them, at most {parity.tolerance:.0e} allowed.
+Largest absolute difference of a latent (for pictures of noise, as a share of the largest), at most
+{parity.tolerance:.0e} allowed.
 
 {comparisons}
 """

@@ -1,8 +1,9 @@
 """How each torch module is written as ONNX nodes."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import singledispatch
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 from onnx import TensorProto
@@ -105,22 +106,23 @@ def _(module: Moments, graph: Graph, x: str) -> str:
     return graph.op("Flatten", graph.op("Concat", *(moment.value for moment in moments), axis=1))
 
 
-class Term(NamedTuple):
+@dataclass(frozen=True)
+class Term:
     """A value of a graph that can be added, subtracted and multiplied, so that one formula serves torch and ONNX."""
 
     graph: Graph
     value: str
 
-    def __mul__(self, other):  # type: ignore[override]
+    def __mul__(self, other: "Term | float") -> "Term":
         factor = other.value if isinstance(other, Term) else self.graph.weight(float(other))
         return Term(self.graph, self.graph.op("Mul", self.value, factor))
 
     __rmul__ = __mul__
 
-    def __add__(self, other):  # type: ignore[override]
+    def __add__(self, other: "Term") -> "Term":
         return Term(self.graph, self.graph.op("Add", self.value, other.value))
 
-    def __sub__(self, other):
+    def __sub__(self, other: "Term") -> "Term":
         return self + -1 * other
 
 

@@ -86,7 +86,7 @@ def compare(
     notes: list[str] = []
     for batch in batches:
         frames = rng.integers(0, 256, (min(batch, MAX_PICTURES), size, size, 3), dtype=np.uint8)
-        errors[f"encode, {len(frames)} random pictures"] = _error(reference.encode(frames), file.encode(frames))
+        errors[f"encode, {len(frames)} random pictures"] = _share(reference.encode(frames), file.encode(frames))
     try:
         real = real_pictures(file, 8)
         errors[f"encode, {len(real)} pictures of {file.task}"] = _error(reference.encode(real), file.encode(real))
@@ -130,5 +130,9 @@ def _same_elites(reference: TorchWorldModel, file: OnnxWorldModel, latents: np.n
 
 
 def _error(expected: np.ndarray, actual: np.ndarray) -> float:
-    """The largest difference, as a share of the largest number where that is above 1, as for pictures of noise."""
-    return float(np.abs(expected - actual).max() / max(1.0, np.abs(expected).max()))
+    return float(np.abs(expected - actual).max())
+
+
+def _share(expected: np.ndarray, actual: np.ndarray) -> float:
+    """The largest difference, as a share of the largest number where that is above 1: noise looks like no task."""
+    return _error(expected, actual) / max(1.0, float(np.abs(expected).max()))

@@ -1,6 +1,7 @@
 """An encoder that says where things are and how they lie: spatial moments of a few feature maps."""
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -25,7 +26,7 @@ class MomentsEncoder(nn.Sequential):
         # No bias: the norm that follows would remove it.
         layers: list[nn.Module] = [nn.Conv2d(3, channels[0], 2 * stem, stem, padding=stem // 2, bias=False)]
         layers.append(nn.BatchNorm2d(channels[0]))
-        for inputs, outputs in zip(channels, channels[1:], strict=False):
+        for inputs, outputs in pairwise(channels):
             layers += [activation(), nn.Conv2d(inputs, outputs, 3, padding=1, bias=False), nn.BatchNorm2d(outputs)]
         super().__init__(*layers, Moments(image_size // stem))
         self.features = 9 * channels[-1]

@@ -67,7 +67,10 @@ def test_a_task_without_a_recipe_is_refused_in_one_sentence(tmp_path):
 
 def test_a_step_that_fails_ends_it_with_that_status(tmp_path, capfd):
     ran = tmp_path / "ran"
-    steps = [Step(1, ["python", "-c", "import sys; sys.exit(3)"]), Step(1, ["python", "-c", f"open({str(ran)!r}, 'w')"])]
+    steps = [
+        Step(1, ["python", "-c", "import sys; sys.exit(3)"]),
+        Step(1, ["python", "-c", f"open({str(ran)!r}, 'w')"]),
+    ]
     assert carry_out(steps) == 3
     assert not ran.exists()
     assert "the same command goes on from here" in capfd.readouterr().err

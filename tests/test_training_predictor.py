@@ -10,7 +10,7 @@ from moving_dot import write
 from safetensors.torch import load_file
 from test_training import TINY, go, same_run
 
-from training.config import Config, Regulariser
+from training.config import Config, Network, Regulariser
 from training.errors import BadInput
 from training.learner import Learner
 from training.objectives import make
@@ -46,10 +46,9 @@ def tensors(folder: Path) -> dict[str, torch.Tensor]:
 
 def anew(trained: Config, out: Path, **changes) -> Config:
     """A run that keeps the encoder of `trained`, with windows of six frames and a history of one."""
-    network = dataclasses.replace(type(TINY)(), history=1)
-    return dataclasses.replace(
-        trained, **({"out": out, "encoder_from": trained.out, "network": network, "frames": 6, "open_loop": True} | changes)
-    )  # fmt: skip
+    network = Network(history=1)
+    new = {"out": out, "encoder_from": trained.out, "network": network, "frames": 6, "open_loop": True}
+    return dataclasses.replace(trained, **(new | changes))
 
 
 def test_with_a_history_of_one_only_the_last_latent_counts():
@@ -99,7 +98,7 @@ def test_such_a_run_resumes_bit_for_bit(trained, tmp_path):
     [
         ({"encoder_from": Path("nowhere")}, "nowhere"),
         ({"network": dataclasses.replace(TINY, hidden=64, history=1)}, "another shape"),
-        ({"network": dataclasses.replace(type(TINY)(), history=6)}, "--history must lie from 1 to 5"),
+        ({"network": Network(history=6)}, "--history must lie from 1 to 5"),
         ({"frames": 1}, "--frames must be at least 2"),
     ],
 )

@@ -1,6 +1,6 @@
 """What run folders measured last on held-out episodes, as one table.
 
-    python -m training.last pretrained/*/qqworld pretrained/*/lewm
+python -m training.last pretrained/*/qqworld pretrained/*/lewm
 """
 
 from pathlib import Path

@@ -225,7 +225,7 @@ class Trainer:
 
 
 def keep_encoder(model: models.WorldModel, run: Path, data: Dataset) -> Dataset:
-    """Give `model` the weights of a `run` where they fit, and never change its encoder; `data` with latents as pixels."""
+    """`data` with latents for pixels; `model` gets a run's weights where they fit and an encoder that stays so."""
     _, _, trained = read_model(run)
     fits = {name: tensor.shape for name, tensor in model.state_dict().items()}
     given = {name: tensor for name, tensor in trained.state_dict().items() if fits.get(name) == tensor.shape}
