@@ -47,8 +47,8 @@ class Agent(Protocol):
         """Pursue another goal, given as an observation."""
         ...
 
-    def see(self, step: int, observation: np.ndarray) -> None:
-        """Look at the world before acting in `step`."""
+    def see(self, step: int, observation: np.ndarray | None) -> None:
+        """Look at the world before acting in `step`; None is a step that passes unseen."""
         ...
 
     def problem(self) -> Problem | None:
@@ -83,7 +83,7 @@ class ModelAgent:
     def begin(self, task, seed, pair):
         self._seed, self._pair = seed, pair
         reach = (self.model.history - 1) * self.model.action_block
-        self._latents: deque[np.ndarray] = deque(maxlen=reach + 1)
+        self._latents: deque[np.ndarray | None] = deque(maxlen=reach + 1)
         self._actions: deque[np.ndarray] = deque(maxlen=max(reach, 1))
         self.thought = Thought()
 
@@ -93,10 +93,11 @@ class ModelAgent:
 
     def see(self, step, observation):
         self._step = step
-        self._latents.append(self.model.encode(observation[None])[0])
+        self._latents.append(None if observation is None else self.model.encode(observation[None])[0])
         if not self.planning:
             self._plan = None
-        self._think()
+        if observation is not None:
+            self._think()
 
     def problem(self):
         every_step = getattr(self.planner, "every_step", False)

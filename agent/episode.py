@@ -39,7 +39,7 @@ class Step:
     goal: np.ndarray
     """`(S,)`"""
     observation: np.ndarray | None
-    """The picture that the agent saw, uint8 `(size, size, 3)`; None when it did not look at pictures."""
+    """The picture that the agent saw, uint8 `(size, size, 3)`; None when it saw none."""
     action: np.ndarray | None
     """`(A,)`"""
     success: bool
@@ -85,7 +85,9 @@ class Episode:
         pair: int = 0,
         steps: int = STEPS,
         disturb: Disturbance | None = None,
+        look_every: int = 1,
     ):
+        """`look_every` above 1 spares pictures between the steps at which the agent plans; records then lack them."""
         if steps < 1:
             raise BadInput(f"an episode has at least 1 step, got {steps}")
         size = getattr(getattr(agent, "model", None), "image_size", task.size)
@@ -94,7 +96,7 @@ class Episode:
                 f"the model sees pictures of side {size}, the task draws {task.size}: make it with size={size}"
             )
         self.task, self.agent, self.steps = task, agent, steps
-        self.seed, self.pair, self._disturb = seed, pair, disturb
+        self.seed, self.pair, self._disturb, self._look_every = seed, pair, disturb, look_every
         task.set_state(start)
         self.state = task.state()
         self.step = 0
@@ -128,7 +130,7 @@ class Episode:
     def look(self) -> None:
         """Show the agent where things are."""
         started = time.perf_counter()
-        self._observation = self._observe(self.state)
+        self._observation = self._observe(self.state) if self.step % self._look_every == 0 else None
         drawn = time.perf_counter()
         self.agent.see(self.step, self._observation)
         self._ms |= {"draw": 1e3 * (drawn - started), "encode": 1e3 * (time.perf_counter() - drawn)}

@@ -133,7 +133,7 @@ def evaluate(settings: Evaluate, progress: bool = True) -> dict[str, Any]:
     results = Results(settings.folder, configuration)
     task = envs.make(settings.env)
     known = results.lines()
-    wanted, jobs = _plan_work(settings, task, {key for key, line in known.items() if not line.get("error")})
+    wanted, jobs = _plan_work(settings, {key for key, line in known.items() if not line.get("error")})
     _work(settings, conditions, jobs, wanted, results, progress)
 
     lines = [line for key, line in sorted(results.lines().items()) if key in wanted]
@@ -145,9 +145,9 @@ def evaluate(settings: Evaluate, progress: bool = True) -> dict[str, Any]:
     return result
 
 
-def _plan_work(settings: Evaluate, task: envs.Task, finished: set[Key]) -> tuple[set[Key], list[Job]]:
+def _plan_work(settings: Evaluate, finished: set[Key]) -> tuple[set[Key], list[Job]]:
     """The episodes that were asked for, and those of them left to run as jobs, models first."""
-    pairs = {seed: envs.pairs(task, seed, settings.episodes, settings.offset) for seed in settings.seeds}
+    pairs = {seed: envs.remembered(settings.env, seed, settings.episodes, settings.offset) for seed in settings.seeds}
     wanted: set[Key] = set()
     jobs: list[Job] = []
     for subject in (*settings.model, *settings.agents):

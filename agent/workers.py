@@ -98,6 +98,12 @@ class Worker:
             self.tasks[size, look] = envs.make(self.conditions.task, size=size, look=look)
         return self.tasks[size, look]
 
+    def look_every(self, agent: Agent) -> int:
+        """Steps between two looks: nobody watches, so an agent that plans once a block need not look more often."""
+        if not isinstance(agent, ModelAgent) or getattr(agent.planner, "every_step", False):
+            return 1
+        return agent.model.action_block
+
     def run(self, job: Job) -> list[Line]:
         """One line for every pair; an episode that raises gives a line that says so."""
         try:
@@ -116,7 +122,7 @@ class Worker:
         agents = [self.agent(job.subject) for _ in job.pairs]
         outcomes = [Outcome() for _ in job.pairs]
         episodes = [
-            Episode(self.task(agent), agent, *pair[:2], job.seed, number, given.steps, disturb)
+            Episode(self.task(agent), agent, *pair[:2], job.seed, number, given.steps, disturb, self.look_every(agent))
             for agent, (number, pair) in zip(agents, job.pairs, strict=True)
         ]
         if given.realtime:

@@ -11,7 +11,7 @@ import gymnasium
 
 from envs.base import Task
 from envs.errors import BadInput
-from envs.pairs import OFFSET, Pair, fingerprint, pairs
+from envs.pairs import OFFSET, Pair, fingerprint, pairs, remembered
 
 TASKS = {
     "two-room": "envs.two_room:TwoRoom",
@@ -33,4 +33,4 @@ def make(name: str, **settings: Any) -> Task:
     return getattr(importlib.import_module(module), cls)(**settings)
 
 
-__all__ = ["OFFSET", "TASKS", "BadInput", "Pair", "Task", "fingerprint", "make", "pairs"]
+__all__ = ["OFFSET", "TASKS", "BadInput", "Pair", "Task", "fingerprint", "make", "pairs", "remembered"]

@@ -31,7 +31,7 @@ from envs import store
 from envs.base import Look, Task
 from envs.errors import BadInput, parse, run
 
-COLLECTOR = 1  # goes up when the same settings give other data
+COLLECTOR = 2  # goes up when the same settings give other data
 LIBRARIES = ("numpy", "opencv-python-headless", "pymunk", "mujoco", "dm-control", "ogbench")
 SHEET = 8
 
@@ -58,6 +58,8 @@ class Collect:
     """Store a row every so many control steps, holding all actions up to the next; 5 makes Cube five times cheaper."""
     stray: float = 0.0
     """Share of the time in which aimless actions stand in for the data policy's: a world model learns what they do."""
+    stray_every: int = 1
+    """Only every so manieth episode strays; the others are the data policy's own."""
     size: int | None = None
     """Side of the pictures in pixels; 64 in the fast look and 224 in the paper's if left out."""
     look: Look = "fast"
@@ -67,9 +69,9 @@ class Collect:
 
     def check(self) -> None:
         """Refuse numbers that make no sense."""
-        for name, least in (("episodes", 1), ("seed", 0), ("workers", 1), ("every", 1)):
+        for name, least in (("episodes", 1), ("seed", 0), ("workers", 1), ("every", 1), ("stray_every", 1)):
             if getattr(self, name) < least:
-                raise BadInput(f"--{name} must be at least {least}, got {getattr(self, name)}")
+                raise BadInput(f"--{name.replace('_', '-')} must be at least {least}, got {getattr(self, name)}")
         if not 0 <= self.stray < 1:
             raise BadInput(f"--stray is a share from 0 up to, but not including, 1, got {self.stray}")
 
@@ -104,6 +106,7 @@ class Collect:
             "steps": self.episode_steps(task),
             "frame_skip": self.every,
             "stray": self.stray,
+            "stray_every": self.stray_every,
             "look": self.look,
             "size": task.size,
             "action_dim": len(task.action_names),
@@ -194,7 +197,8 @@ class Recorder:
         """Record one episode; all its randomness comes from its own seed."""
         every, task = self.settings.every, self.task
         rng = np.random.default_rng([_COLLECT_SPACE, self.settings.seed, episode])
-        states, actions = task.episode(rng, self.settings.episode_steps(task), self.settings.stray)
+        stray = 0.0 if episode % self.settings.stray_every else self.settings.stray
+        states, actions = task.episode(rng, self.settings.episode_steps(task), stray)
         rows = states[::every]
         action = np.full((len(rows), every * actions.shape[1]), np.nan, np.float32)  # no action leaves the last frame
         action[:-1] = actions.reshape(len(rows) - 1, -1)

@@ -10,6 +10,8 @@ from envs.gl import choose_backend, missing_gl  # first, because it checks MUJOC
 # isort: split
 import mujoco
 
+from envs.coarse import coarse
+
 _FLAG = mujoco.mjtRndFlag
 EFFECTS = [int(flag) for flag in (_FLAG.mjRND_SHADOW, _FLAG.mjRND_REFLECTION, _FLAG.mjRND_SKYBOX)]
 
@@ -32,7 +34,7 @@ class MujocoTask(Task):
         return np.concatenate([self.data.qpos, self.data.qvel])
 
     def draw(self, state):
-        """The published look has every effect; the fast one has none and is drawn at twice the size, shrunk by area."""
+        """The published look has every effect; the fast one has none, has coarse meshes and is drawn at twice the size."""
         if self.look == "paper":
             return self._shoot(state, self.size, fast=False)
         return shrink(self._shoot(state, 2 * self.size, fast=True), self.size)
@@ -62,7 +64,7 @@ class MujocoTask(Task):
             if fast:
                 quality.offsamples, quality.shadowsize = 0, 0
             try:
-                renderer = mujoco.Renderer(self.model, size, size)
+                renderer = mujoco.Renderer(coarse(self.model) if fast else self.model, size, size)
             except Exception as error:  # every GL library fails in its own way
                 raise missing_gl(f"its context fails with {type(error).__name__}") from error
             finally:

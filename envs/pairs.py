@@ -1,7 +1,13 @@
 """Start and goal states for evaluation, from fresh episodes that no dataset contains."""
 
 import hashlib
+import os
+import sys
+import zipfile
 from collections.abc import Sequence
+from contextlib import suppress
+from importlib import metadata
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -50,6 +56,29 @@ def pairs(env: str | Task, seed: int, n: int, offset: int = OFFSET) -> list[Pair
     raise BadInput(
         f"the data policy of {task.name} moves too little: {len(found)} unsolved pairs in {episode + 1} episodes"
     )
+
+
+def remembered(env: str, seed: int, n: int, offset: int = OFFSET) -> list[Pair]:
+    """The same as `pairs`, kept on disk for the next time: Cube's take minutes to find.
+
+    The file's name says what they depend on: the arguments, the code of the tasks and the libraries that simulate.
+    """
+    code = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+    libraries = [metadata.version(name) for name in ("numpy", "pymunk", "mujoco", "dm-control", "ogbench")]
+    digest = hashlib.sha256(repr((env, seed, n, offset, libraries, sys.platform)).encode() + code).hexdigest()[:16]
+    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    file = root / "qqworld" / "pairs" / f"{env}-{seed}-{n}-{offset}-{digest}.npz"
+    with suppress(OSError, KeyError, ValueError, zipfile.BadZipFile):  # not there yet, or damaged
+        kept = np.load(file)
+        columns = (kept["start"], kept["goal"], kept["episode"].tolist(), kept["step"].tolist())
+        return [Pair(*pair) for pair in zip(*columns, strict=True)]
+    found = pairs(env, seed, n, offset)
+    with suppress(OSError):  # a disk that cannot be written to costs time, nothing else
+        file.parent.mkdir(parents=True, exist_ok=True)
+        partial = file.with_suffix(f".{os.getpid()}.npz")
+        np.savez(partial, **dict(zip(Pair._fields, map(np.array, zip(*found, strict=True)), strict=True)))
+        os.replace(partial, file)
+    return found
 
 
 def fingerprint(found: Sequence[Pair]) -> str:

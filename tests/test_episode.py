@@ -53,6 +53,16 @@ def test_an_episode_yields_its_start_and_one_record_for_every_step(task, pairs):
         assert after.distance == task.distance(after.state, pairs[0].goal)
 
 
+@pytest.mark.parametrize("replan", [1, 2])
+def test_looking_only_when_a_plan_is_due_changes_nothing_but_what_was_seen(task, pairs, replan):
+    often = list(episode(task, model_agent(task, replan=replan), pairs[1]))
+    seldom = list(episode(task, model_agent(task, replan=replan), pairs[1], look_every=5))
+
+    assert_same_records(often[:-1], seldom[:-1])
+    assert seldom[7].thought.plan is not None
+    assert seldom[7].thought.latent is seldom[5].thought.latent
+
+
 def test_planning_with_the_simulator_reaches_the_goal_and_acting_at_random_does_not(task, pairs):
     planned = [list(episode(task, model_agent(task, candidates=64), pair, n))[-1] for n, pair in enumerate(pairs)]
     at_random = [list(episode(task, RuleAgent("random"), pair, n))[-1] for n, pair in enumerate(pairs)]

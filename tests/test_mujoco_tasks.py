@@ -1,9 +1,11 @@
 """Reacher and Cube against their written physics."""
 
+import mujoco
 import numpy as np
 import pytest
 
 import envs
+from envs.coarse import coarse
 
 
 @pytest.fixture(scope="module")
@@ -99,3 +101,23 @@ def test_no_goal_cube_is_in_the_picture(cube):
     np.testing.assert_array_equal(first, cube.draw(state))
     red = (first[..., 0] > 150) & (first[..., 1] < 120) & (first[..., 2] < 150)
     assert 2 <= np.count_nonzero(red) <= 60
+
+
+def test_a_coarse_arm_costs_a_fraction_of_the_faces_looks_alike_and_moves_alike(cube, monkeypatch):
+    state = cube.start(np.random.default_rng(2))
+    before, model = cube.advance(state, np.ones(5)), coarse(cube.model)
+
+    assert model.mesh_facenum.sum() < 0.1 * cube.model.mesh_facenum.sum()
+    np.testing.assert_array_equal(cube.advance(state, np.ones(5)), before)  # the arm that is simulated is not touched
+    drawn = cube.draw(state).astype(int)
+    monkeypatch.setattr("envs.mujoco_task.coarse", lambda model: model)
+    assert np.abs(drawn - envs.make("cube").draw(state)).mean() < 2  # of 255
+
+
+def test_a_mesh_smaller_than_a_cell_keeps_its_faces():
+    corners = "0 0 0  .001 0 0  0 .001 0  0 0 .001"
+    model = mujoco.MjModel.from_xml_string(
+        f'''<mujoco><asset><mesh name="speck" vertex="{corners}"/></asset><worldbody><body><geom type="mesh"
+        mesh="speck"/></body></worldbody></mujoco>'''
+    )
+    assert coarse(model).mesh_facenum[0] == model.mesh_facenum[0] == 4

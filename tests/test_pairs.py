@@ -1,5 +1,7 @@
 """Evaluation pairs are fresh, unsolved, reproducible and hard for an agent that does not try."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -47,3 +49,25 @@ def test_cube_pairs_move_the_cube():
 def test_bad_requests_are_refused_in_one_sentence(bad):
     with pytest.raises(envs.BadInput, match="pairs need"):
         envs.pairs("two-room", **bad)
+
+
+def test_remembered_pairs_are_the_same_and_cost_nothing_the_second_time(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    fresh = envs.pairs("two-room", seed=100, n=3)
+
+    first = envs.remembered("two-room", 100, 3)
+    monkeypatch.setattr(sys.modules["envs.pairs"], "pairs", None)  # whoever looks for pairs now fails
+    second = envs.remembered("two-room", 100, 3)
+
+    assert envs.fingerprint(fresh) == envs.fingerprint(first) == envs.fingerprint(second)
+    assert [pair[2:] for pair in fresh] == [pair[2:] for pair in second]
+
+
+def test_a_damaged_memory_of_pairs_is_made_anew(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    first = envs.remembered("two-room", 100, 2)
+    (file,) = tmp_path.rglob("*.npz")
+    file.write_bytes(b"PK no longer what it was")
+
+    assert envs.fingerprint(envs.remembered("two-room", 100, 2)) == envs.fingerprint(first)
+    assert len(np.load(file)["start"]) == 2

@@ -6,7 +6,8 @@ import pytest
 import envs
 from envs import BadInput
 from envs.base import straying
-from envs.collect import Collect
+from envs.collect import Collect, collect
+from envs.store import open_checked
 
 
 def strayed(share: float, steps: int = 4000) -> float:
@@ -39,3 +40,18 @@ def test_episodes_that_stray_repeat_and_differ_from_those_that_do_not():
 def test_a_share_that_makes_no_sense_is_refused(share, tmp_path):
     with pytest.raises(BadInput, match="--stray is a share"):
         Collect("two-room", tmp_path / "x.h5", stray=share).check()
+
+
+def test_only_every_so_manieth_episode_strays(tmp_path):
+    files = {stray_every: tmp_path / f"{stray_every}.h5" for stray_every in (1, 2)}
+    for stray_every, file in files.items():
+        collect(Collect("two-room", file, episodes=4, steps=30, stray=0.5, stray_every=stray_every), progress=False)
+    collect(Collect("two-room", tmp_path / "never.h5", episodes=4, steps=30), progress=False)
+
+    always, sometimes, never = (
+        open_checked(path)["state"][:].reshape(4, 31, -1) for path in (*files.values(), tmp_path / "never.h5")
+    )
+    for episode in range(4):
+        like = always if episode % 2 == 0 else never
+        np.testing.assert_array_equal(sometimes[episode], like[episode])
+    assert not np.array_equal(always, never)
