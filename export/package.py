@@ -10,9 +10,9 @@ from onnx import ModelProto, TensorProto, helper
 
 from agent import model_file
 from agent.model_file.metadata import SINCE, Metadata
+from export import rollout
 from export.graph import Graph
 from export.networks import emit_encode, emit_proposals
-from export.rollout import Rollout
 from export.source import Source
 from models import Proposals, WorldModel
 
@@ -62,9 +62,9 @@ def to_onnx(
     graph = Graph(dtype)
     graph.leave(emit_encode(model, graph, "pixels"), "latent")
     context, past_actions, actions = (graph.enter(name) for name in ("context", "past_actions", "actions"))
-    rollout = Rollout(model, graph, context, past_actions, actions, horizon)
+    rollouts = rollout.write(model, graph, context, past_actions, actions, horizon)
     for length in lengths:
-        graph.leave(rollout.latents(length), f"latents_{length}")
+        graph.leave(rollouts.latents(length), f"latents_{length}")
     info = helper.make_tensor_value_info
     inputs = [
         info("pixels", TensorProto.UINT8, ["B", size, size, 3]),

@@ -1,13 +1,14 @@
 """The rollout, unrolled over the horizon so that nothing is computed twice."""
 
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 from torch import Tensor, nn
 
 from export.graph import Graph
 from export.networks import emit, emit_actions
 from models import WorldModel
+from models.markov import Markov
 from models.predictor import Attention, Block, Predictor
 
 
@@ -130,6 +131,33 @@ class Rollout:
     def _pick(self, sequence: str, index: int) -> str:
         """The matrix `(B, W)` of one step of a sequence `(B, T, W)`."""
         return self.graph.op("Gather", sequence, self.graph.index(index), axis=1)
+
+
+class MarkovRollout:
+    """Writes rollouts of a world model whose predictor sees one latent: what the actions add is computed once."""
+
+    def __init__(self, model: WorldModel, graph: Graph, context: str, past_actions: str, actions: str, horizon: int):
+        self.model, self.graph, self.horizon = model, graph, horizon
+        self.predictor = cast(Markov, model.predictor)
+        self.latent = graph.op("Gather", context, graph.index(0), axis=1)
+        pushes = emit(self.predictor.action, graph, emit_actions(model, graph, actions))
+        self.pushes = graph.op("Reshape", pushes, graph.indices(-1, horizon, self.predictor.latent.out_features))
+
+    def latents(self, context_length: int) -> str:
+        """The latents `(N, H, D)` that follow the only latent of the context."""
+        graph, latent, following = self.graph, self.latent, []
+        for step in range(self.horizon):
+            push = graph.op("Gather", self.pushes, graph.index(step), axis=1)
+            hidden = graph.op("Add", emit(self.predictor.latent, graph, latent), push)
+            change = emit(self.model.pred_proj, graph, emit(self.predictor.body, graph, hidden))
+            latent = graph.op("Add", latent, change) if self.model.residual else change
+            following.append(graph.op("Reshape", latent, graph.indices(0, 1, self.model.latent)))
+        return graph.op("Concat", *following, axis=1)
+
+
+def write(model: WorldModel, *where: Any) -> Rollout | MarkovRollout:
+    """Rollouts of `model`, by the kind of its predictor; `where` is as for `Rollout`."""
+    return (MarkovRollout if isinstance(model.predictor, Markov) else Rollout)(model, *where)
 
 
 def _query_key_value(attention: Attention) -> tuple[Tensor, Tensor, Tensor]:

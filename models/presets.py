@@ -8,6 +8,7 @@ from torch import nn
 
 from models.conv import ConvEncoder
 from models.layers import ActionEncoder, Head
+from models.markov import Markov
 from models.moments import MomentsEncoder
 from models.predictor import Predictor
 from models.vit import ViT
@@ -61,13 +62,16 @@ class Compact:
     """Stride of the first stage; the others stride by 2, or not at all where moments are taken."""
     hidden: int = 256
     """Width of the encoder's last hidden layer."""
+    predictor: Literal["transformer", "markov"] = "transformer"
+    """Attention over the last few latents, or a plain network that sees one."""
     width: int = 192
     """Width of the predictor."""
     depth: int = 2
-    """Blocks of the predictor."""
+    """Blocks of the transformer, or hidden layers of the plain network."""
     heads: int = 4
+    """Attention heads of the transformer."""
     mlp: int = 768
-    """Hidden width of the predictor's MLPs."""
+    """Hidden width of the transformer's MLPs."""
     dropout: float = 0.1
     activation: Literal["gelu", "relu", "silu"] = "gelu"
     """Nonlinearity of the encoder."""
@@ -90,11 +94,21 @@ class Compact:
         else:
             encoder = ConvEncoder(self.channels, self.stem, activation)
             features = self.channels[-1] * (self.image_size // cell) ** 2
-        predictor = Predictor(
-            self.latent, self.width, self.depth, self.heads, head_dim=self.width // self.heads, mlp=self.mlp,
-            history=self.history, dropout=self.dropout, inner_norm=False,
-        )  # fmt: skip
-        nn.init.normal_(predictor.position, std=0.02)
+        predictor: Markov | Predictor
+        action_encoder: nn.Module
+        action_size = self.action_block * action_dim
+        if self.predictor == "markov":
+            if self.history != 1:
+                raise ValueError(f"the markov predictor sees one latent, not {self.history}: give it a history of 1")
+            predictor = Markov(self.latent, action_size, self.width, self.depth, self.dropout)
+            action_encoder = nn.Identity()
+        else:
+            predictor = Predictor(
+                self.latent, self.width, self.depth, self.heads, head_dim=self.width // self.heads, mlp=self.mlp,
+                history=self.history, dropout=self.dropout, inner_norm=False,
+            )  # fmt: skip
+            nn.init.normal_(predictor.position, std=0.02)
+            action_encoder = ActionEncoder(action_size, self.width, self.width)
         pred_proj = nn.Linear(self.width, self.latent)
         if self.residual:  # so that the first prediction is "nothing changes"
             nn.init.zeros_(pred_proj.weight)
@@ -102,7 +116,7 @@ class Compact:
         return WorldModel(
             encoder,
             Head(features, self.hidden, self.latent, activation),
-            ActionEncoder(self.action_block * action_dim, self.width, self.width),
+            action_encoder,
             predictor,
             pred_proj,
             image_size=self.image_size, latent=self.latent, action_dim=action_dim, action_block=self.action_block,

@@ -75,6 +75,8 @@ def test_parity_notices_a_difference(compact):
         {"residual": False, "activation": "silu"},
         {"stem": 4, "channels": (4,), "activation": "relu"},
         {"encoder": "moments", "stem": 4, "channels": (4, 6)},
+        {"predictor": "markov", "history": 1, "depth": 3},
+        {"predictor": "markov", "history": 1, "depth": 1, "residual": False},
     ],
 )
 def test_every_shape_of_the_compact_network_can_be_exported(settings, tmp_path):

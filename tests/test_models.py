@@ -131,6 +131,17 @@ def test_the_compact_predictor_starts_as_nothing_changes_and_its_head_gives_the_
     torch.testing.assert_close(model.predict(latents, actions), latents + 1)
 
 
+def test_the_markov_predictor_looks_at_one_step_and_starts_as_nothing_changes():
+    model = models.build("compact", action_dim=2, predictor="markov", history=1).eval()
+    latents, actions = torch.randn(2, 1, 192), torch.randn(2, 1, 10)
+    torch.testing.assert_close(model.predict(latents, actions), latents)
+
+    nn.init.normal_(model.pred_proj.weight)
+    steps, blocks = torch.randn(2, 4, 192), torch.randn(2, 4, 10)
+    alone = [model.predict(steps[:, [t]], blocks[:, [t]]) for t in range(4)]
+    torch.testing.assert_close(model.predict(steps, blocks), torch.cat(alone, dim=1), rtol=1e-4, atol=1e-4)
+
+
 def test_the_paper_predictor_gives_the_next_latent_itself(paper):
     zeroed = models.build("paper", action_dim=2).eval()
     nn.init.zeros_(zeroed.pred_proj[-1].weight)
@@ -179,6 +190,7 @@ def test_settings_of_a_preset_can_be_changed_and_rebuild_the_same_network():
         ("paper", {"channels": (8,)}, "no setting 'channels'"),
         ("compact", {"image_size": 50}, "50 px and width 192 do not divide"),
         ("paper", {"image_size": 64}, "not a multiple of 14"),
+        ("compact", {"predictor": "markov"}, "sees one latent, not 3"),
     ],
 )
 def test_a_network_that_cannot_be_is_refused_in_one_sentence(preset, changes, complaint):

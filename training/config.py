@@ -33,14 +33,16 @@ class Network:
     """Compact: nonlinearity of the encoder."""
     history: int | None = None
     """Latents that the predictor sees; all frames of a window but the last if left out."""
+    predictor: Literal["transformer", "markov"] | None = None
+    """Compact: attention over the last few latents, or a plain network that sees one (and needs --history 1)."""
     width: int | None = None
     """Compact: width of the predictor."""
     depth: int | None = None
-    """Compact: blocks of the predictor."""
+    """Compact: blocks of the transformer, or hidden layers of the plain network."""
     heads: int | None = None
-    """Compact: attention heads of the predictor."""
+    """Compact: attention heads of the transformer."""
     mlp: int | None = None
-    """Compact: hidden width of the predictor's MLPs."""
+    """Compact: hidden width of the transformer's MLPs."""
     dropout: float | None = None
     """Dropout of the predictor."""
     residual: bool | None = None
@@ -80,6 +82,8 @@ class Config:
     that run's but for what is changed here."""
     open_loop: bool = False
     """Let the prediction error also count predictions that roll on from a window's first frame alone."""
+    teacher_forcing: bool = True
+    """Let the prediction error count predictions from true latents; without them --open-loop costs half."""
     frames: int | None = None
     """Frames of a training window; as many as published for the objective if left out."""
     steps: int = 10_000
@@ -122,6 +126,8 @@ class Config:
                 raise BadInput(f"--{name.replace('_', '-')} must be at least 1, got {getattr(self, name)}")
         if self.frames is not None and self.frames < 2:
             raise BadInput(f"--frames must be at least 2, one to predict from and one to predict, got {self.frames}")
+        if not (self.teacher_forcing or self.open_loop):
+            raise BadInput("--no-teacher-forcing leaves nothing to learn from: add --open-loop")
         if self.batch < 2:
             raise BadInput("--batch must be at least 2: batch normalisation and ranks need company")
         if self.seed < 0 or not 0 <= self.warmup < 1 or (self.schedule or self.steps) < 1:

@@ -11,20 +11,26 @@ from training.objectives import Loss, Objective
 class Learner(nn.Module):
     """Windows in, loss out; what `torchrun` wraps and what a checkpoint holds."""
 
-    def __init__(self, model: WorldModel, objective: Objective, open_loop: bool = False):
+    def __init__(
+        self, model: WorldModel, objective: Objective, open_loop: bool = False, teacher_forcing: bool = True
+    ):
         super().__init__()
-        self.model, self.objective, self.open_loop = model, objective, open_loop
+        self.model, self.objective = model, objective
+        self.open_loop, self.teacher_forcing = open_loop, teacher_forcing
 
     def forward(self, pixels: Tensor, actions: Tensor, generator: torch.Generator) -> Loss:
         """The loss of uint8 frames `(B, T, H, W, 3)` and raw action blocks `(B, T, k*A)`.
 
-        The predictor sees true latents (teacher forcing); targets get gradient too. The last block leaves the window.
-        With `open_loop` it also rolls on from the window's first latent, as a planner does, and both errors count.
+        With `teacher_forcing` the predictor sees true latents; with `open_loop` it rolls on from the window's first one,
+        as a planner does; with both, both errors count. Targets get gradient too. The last block leaves the window.
         What are latents `(B, T, D)` already, because the encoder is not to change, is taken as it is.
         """
         latents = pixels if pixels.is_floating_point() else self.model.encode(pixels)
-        before, after, between = (self.stretches(part) for part in (latents[:, :-1], latents[:, 1:], actions[:, :-1]))
-        errors = [self.model.predict(before, between) - after]
+        errors = []
+        if self.teacher_forcing:
+            parts = latents[:, :-1], latents[:, 1:], actions[:, :-1]
+            before, after, between = (self.stretches(part) for part in parts)
+            errors.append(self.model.predict(before, between) - after)
         if self.open_loop:
             errors.append(self.model.rollout(latents[:, :1], actions[:, :0], actions[:, :-1]) - latents[:, 1:])
         everyone = gather(latents).transpose(0, 1)
