@@ -54,7 +54,7 @@ def read_run(folder: Path, proposals: Path | None = None) -> Source:
             steps=steps + (config.get("encoder_steps") or 0),
             seed=config["seed"],
             versions=dict(config["versions"]),
-            proposals=None if proposals is None else _proposals(proposals, steps),
+            proposals=None if proposals is None else _proposals(proposals, model),
         )
     except OSError as error:
         raise BadInput(f"{folder} is no run folder with a checkpoint: {error}") from error
@@ -64,13 +64,13 @@ def read_run(folder: Path, proposals: Path | None = None) -> Source:
         raise BadInput(f"{folder / CONFIG} does not describe a run of this trainer ({error})") from error
 
 
-def _proposals(folder: Path, steps: int) -> Proposals:
-    """The proposals in `folder`, which must have been trained on the world model as it is now, after `steps`."""
+def _proposals(folder: Path, model: WorldModel) -> Proposals:
+    """The proposals in `folder`, which must have been trained on the latents of this model's encoder."""
     config = json.loads((folder / CONFIG).read_text())
-    if (trained_on := config["world_model"]["step"]) != steps:
+    if config["world_model"]["encoder"] != model.encoder_fingerprint():
         raise BadInput(
-            f"the proposals in {folder} belong to the world model at step {trained_on}, not {steps}: delete them and "
-            "run `python -m training.propose` again"
+            f"the proposals in {folder} belong to another encoder, of a run at step {config['world_model']['step']}: "
+            "delete them and run `python -m training.propose` again"
         )
     proposals = Proposals(**config["network"])
     tensors = _checkpoint(folder / CHECKPOINT)[1]

@@ -1,5 +1,7 @@
 """The world model: pictures and actions in the task's own units come in, latents go out."""
 
+import hashlib
+
 import torch
 from torch import Tensor, nn
 
@@ -48,6 +50,14 @@ class WorldModel(nn.Module):
         """Z-score actions with these statistics `(A,)` of the training split from now on."""
         self.action_mean.copy_(mean)
         self.action_std.copy_(std)
+
+    def encoder_fingerprint(self) -> str:
+        """Sixteen hexadecimal digits that name the encoder: equal digits, equal latents."""
+        digest = hashlib.sha256()
+        for part in (self.encoder, self.projector):
+            for name, tensor in part.state_dict().items():
+                digest.update(name.encode() + tensor.cpu().contiguous().numpy().tobytes())
+        return digest.hexdigest()[:16]
 
     def encode(self, pixels: Tensor) -> Tensor:
         """Latents `(…, D)` of uint8 pictures `(…, H, W, 3)`."""

@@ -119,12 +119,10 @@ def test_proposals_in_half_precision(tmp_path):
     assert weights.dtype == np.float32
 
 
-def test_proposals_of_an_earlier_world_model_are_refused(tmp_path):
-    run = tiny.run_folder(tmp_path / "run", components=2)
-    config = run / "proposals" / "config.json"
-    config.write_text(config.read_text().replace('"step": 7', '"step": 3'))
-    with pytest.raises(BadInput, match="belong to the world model at step 3, not 7: delete them and run"):
-        read_run(run)
+def test_proposals_of_another_encoder_are_refused(tmp_path):
+    run, other = (tiny.run_folder(tmp_path / name, components=2, seed=seed) for name, seed in (("run", 0), ("other", 1)))
+    with pytest.raises(BadInput, match="belong to another encoder, of a run at step 7: delete them and run"):
+        read_run(run, other / "proposals")
 
 
 def test_proposals_that_are_not_there_or_damaged_are_refused(tmp_path):

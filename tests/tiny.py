@@ -99,14 +99,14 @@ def run_folder(folder: Path, **settings) -> Path:
         tensors | {"optimiser.0.step": torch.ones(1)}, folder / "checkpoint.safetensors", {"step": str(made.steps)}
     )
     if made.proposals:
-        _write_proposals(folder / "proposals", made.proposals, made.steps)
+        _write_proposals(folder / "proposals", made.proposals, made.model.encoder_fingerprint())
     return folder
 
 
-def _write_proposals(folder: Path, network: models.Proposals, steps: int) -> None:
+def _write_proposals(folder: Path, network: models.Proposals, encoder: str) -> None:
     """A folder of proposals as `training.propose` writes it."""
     sizes = {"latent": network.latent, "action_size": network.action_size, "components": network.components}
-    config = {"network": sizes | {"width": 16, "depth": 2, "dropout": 0.1}, "world_model": {"step": steps}}
+    config = {"network": sizes | {"width": 16, "depth": 2, "dropout": 0.1}, "world_model": {"step": 7, "encoder": encoder}}
     folder.mkdir(exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config))
     tensors = network.state_dict() | {"optimiser.0.step": torch.ones(1)}

@@ -1,6 +1,5 @@
 """Every frame of a dataset as a trained, frozen encoder sees it: computed once and kept beside the run."""
 
-import hashlib
 import sys
 from pathlib import Path
 
@@ -37,18 +36,9 @@ def read_model(run: Path) -> tuple[str, int, models.WorldModel]:
     return config["env"], step, model.eval().requires_grad_(False)
 
 
-def fingerprint(model: models.WorldModel) -> str:
-    """Sixteen hexadecimal digits that name the encoder: equal digits, equal latents."""
-    digest = hashlib.sha256()
-    for part in (model.encoder, model.projector):
-        for name, tensor in part.state_dict().items():
-            digest.update(name.encode() + tensor.cpu().contiguous().numpy().tobytes())
-    return digest.hexdigest()[:16]
-
-
 def latents_of(model: models.WorldModel, data: Dataset, run: Path, bar: bool = True) -> Tensor:
     """The latents `(R, D)` of all rows of `data`, from the run folder if they were computed before."""
-    key = {"encoder": fingerprint(model), "data": data.fingerprint}
+    key = {"encoder": model.encoder_fingerprint(), "data": data.fingerprint}
     path = run / CACHE
     if path.exists():
         try:

@@ -23,7 +23,7 @@ from tqdm import tqdm
 import models
 from training.dataset import open_dataset
 from training.errors import BadInput, run
-from training.latents import fingerprint, latents_of, read_model
+from training.latents import latents_of, read_model
 from training.machine import pick_device, seed_of, threads
 from training.optimiser import learning_rate, pack, unpack
 from training.proposals import Hindsight, Samples, loss, make_network, measure, sample_rows
@@ -210,7 +210,7 @@ def describe(
     return {
         **chosen,
         "network": {"latent": world.latent, "action_size": size, **settings},
-        "world_model": {"step": world_step, "encoder": fingerprint(world)},
+        "world_model": {"step": world_step, "encoder": world.encoder_fingerprint()},
         "data": {"fingerprint": data},
         "versions": versions(),
         "git": git_revision(),

@@ -20,7 +20,7 @@ from training.config import Config
 from training.dataset import Dataset, open_dataset
 from training.errors import BadInput
 from training.held_out import HeldOut
-from training.latents import fingerprint, latents_of, read_model
+from training.latents import latents_of, read_model
 from training.learner import Learner
 from training.machine import pick_device, seed_of, threads
 from training.optimiser import learning_rate, pack, unpack
@@ -230,7 +230,7 @@ def keep_encoder(model: models.WorldModel, run: Path, data: Dataset) -> Dataset:
     fits = {name: tensor.shape for name, tensor in model.state_dict().items()}
     given = {name: tensor for name, tensor in trained.state_dict().items() if fits.get(name) == tensor.shape}
     model.load_state_dict(given, strict=False)
-    if fingerprint(model) != fingerprint(trained):
+    if model.encoder_fingerprint() != trained.encoder_fingerprint():
         raise BadInput(f"the encoder in {run} has another shape: leave the settings of the encoder out")
     model.encoder.requires_grad_(False)
     model.projector.requires_grad_(False)
