@@ -63,7 +63,7 @@ def steps(recipe: dict[str, Any], env: str, out: Path) -> list[Step]:
         step("train", "training.train", *about, "--data", data, "--out", trained, recipe["train"], own["train"])
         if "predictor" in recipe:
             encoder, trained = trained, f"{trained}-planning"
-            kept = ("--encoder-from", encoder, "--data", stray, "--out", trained)
+            kept = ("--encoder-from", encoder, "--data", stray if "stray" in recipe else data, "--out", trained)
             step("predictor", "training.train", *about, *kept, recipe["predictor"], own["train"])
         if "propose" in recipe:
             step("propose", "training.propose", "--run", trained, "--data", data, recipe["propose"])
