@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -83,7 +83,7 @@ class ModelAgent:
     def begin(self, task, seed, pair):
         self._seed, self._pair = seed, pair
         reach = (self.model.history - 1) * self.model.action_block
-        self._latents: deque[np.ndarray | None] = deque(maxlen=reach + 1)
+        self._latents: deque[Any] = deque(maxlen=reach + 1)  # one a step, None for a step that passed unseen
         self._actions: deque[np.ndarray] = deque(maxlen=max(reach, 1))
         self.thought = Thought()
 

@@ -34,7 +34,7 @@ class MujocoTask(Task):
         return np.concatenate([self.data.qpos, self.data.qvel])
 
     def draw(self, state):
-        """The published look has every effect; the fast one has none, has coarse meshes and is drawn at twice the size."""
+        """The published look has every effect; the fast one has none, coarse meshes, and is drawn at twice the size."""
         if self.look == "paper":
             return self._shoot(state, self.size, fast=False)
         return shrink(self._shoot(state, 2 * self.size, fast=True), self.size)

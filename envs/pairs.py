@@ -76,7 +76,8 @@ def remembered(env: str, seed: int, n: int, offset: int = OFFSET) -> list[Pair]:
     with suppress(OSError):  # a disk that cannot be written to costs time, nothing else
         file.parent.mkdir(parents=True, exist_ok=True)
         partial = file.with_suffix(f".{os.getpid()}.npz")
-        np.savez(partial, **dict(zip(Pair._fields, map(np.array, zip(*found, strict=True)), strict=True)))
+        start, goal, episode, step = map(np.array, zip(*found, strict=True))
+        np.savez(partial, start=start, goal=goal, episode=episode, step=step)
         os.replace(partial, file)
     return found
 

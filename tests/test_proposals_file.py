@@ -120,7 +120,9 @@ def test_proposals_in_half_precision(tmp_path):
 
 
 def test_proposals_of_another_encoder_are_refused(tmp_path):
-    run, other = (tiny.run_folder(tmp_path / name, components=2, seed=seed) for name, seed in (("run", 0), ("other", 1)))
+    run, other = (
+        tiny.run_folder(tmp_path / name, components=2, seed=seed) for name, seed in (("run", 0), ("other", 1))
+    )
     with pytest.raises(BadInput, match="belong to another encoder, of a run at step 7: delete them and run"):
         read_run(run, other / "proposals")
 

@@ -106,7 +106,10 @@ def run_folder(folder: Path, **settings) -> Path:
 def _write_proposals(folder: Path, network: models.Proposals, encoder: str) -> None:
     """A folder of proposals as `training.propose` writes it."""
     sizes = {"latent": network.latent, "action_size": network.action_size, "components": network.components}
-    config = {"network": sizes | {"width": 16, "depth": 2, "dropout": 0.1}, "world_model": {"step": 7, "encoder": encoder}}
+    config = {
+        "network": sizes | {"width": 16, "depth": 2, "dropout": 0.1},
+        "world_model": {"step": 7, "encoder": encoder},
+    }
     folder.mkdir(exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config))
     tensors = network.state_dict() | {"optimiser.0.step": torch.ones(1)}

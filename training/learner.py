@@ -11,9 +11,7 @@ from training.objectives import Loss, Objective
 class Learner(nn.Module):
     """Windows in, loss out; what `torchrun` wraps and what a checkpoint holds."""
 
-    def __init__(
-        self, model: WorldModel, objective: Objective, open_loop: bool = False, teacher_forcing: bool = True
-    ):
+    def __init__(self, model: WorldModel, objective: Objective, open_loop: bool = False, teacher_forcing: bool = True):
         super().__init__()
         self.model, self.objective = model, objective
         self.open_loop, self.teacher_forcing = open_loop, teacher_forcing
@@ -21,8 +19,8 @@ class Learner(nn.Module):
     def forward(self, pixels: Tensor, actions: Tensor, generator: torch.Generator) -> Loss:
         """The loss of uint8 frames `(B, T, H, W, 3)` and raw action blocks `(B, T, k*A)`.
 
-        With `teacher_forcing` the predictor sees true latents; with `open_loop` it rolls on from the window's first one,
-        as a planner does; with both, both errors count. Targets get gradient too. The last block leaves the window.
+        With `teacher_forcing` the predictor sees true latents; with `open_loop` it rolls on from the window's first, as
+        a planner does; with both, both errors count. Targets get gradient too. The last block leaves the window.
         What are latents `(B, T, D)` already, because the encoder is not to change, is taken as it is.
         """
         latents = pixels if pixels.is_floating_point() else self.model.encode(pixels)
