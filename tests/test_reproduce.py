@@ -1,5 +1,6 @@
 """The shipped models' recipes: what would be run, and that it stops where a step fails."""
 
+import json
 import shlex
 import tomllib
 
@@ -7,6 +8,7 @@ import pytest
 import tyro
 
 import envs
+import models
 from agent.evaluate import Evaluate
 from agent.onnx_model import OnnxWorldModel
 from agent.planner import parse
@@ -91,6 +93,11 @@ def test_a_flag_that_a_command_does_not_know_would_be_noticed():
         tyro.cli(Collect, args=["--env", "pusht", "--out", "x.h5", "--nonsense", "1"])
 
 
+def plain(network: dict) -> dict:
+    """Settings as a file holds them."""
+    return json.loads(json.dumps(network))
+
+
 @pytest.mark.parametrize("task", envs.TASKS)
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_a_shipped_file_was_made_with_its_recipe(task, objective):
@@ -99,10 +106,11 @@ def test_a_shipped_file_was_made_with_its_recipe(task, objective):
     phases = [shlex.split(recipe[phase]) for phase in ("train", "predictor") if phase in recipe]
     given = ["--env", task, "--data", "d", "--out", "o", *shlex.split(recipe[objective]["train"])]
     trained = [tyro.cli(Config, args=[*phase, *given], config=(tyro.conf.OmitArgPrefixes,)) for phase in phases]
-    network = trained[0].network_settings() | {"history": trained[-1].network_settings()["history"]}
+    changed = {name: value for name, value in vars(trained[-1].network).items() if value is not None}
+    network = trained[0].network_settings() | changed
 
     assert (file.task, file.objective) == (task, objective)
     assert file.steps == sum(phase.steps for phase in trained)
-    assert file.network == {name: list(v) if isinstance(v, tuple) else v for name, v in network.items()}
+    assert plain(models.settings("compact", **file.network)) == plain(network)
     assert dict(file.planner) == parse(shlex.split(recipe[objective]["planner"]))
     assert (file.proposals > 0) == ("propose" in recipe)

@@ -22,6 +22,7 @@ def describe(config: Config, data: Dataset, learner: Learner, network: dict[str,
         for field in dataclasses.fields(config)
         if field.name not in ("data", "out", "network")
     }
+    inherited = config.inherited()
     return _plain(
         {
             **chosen,
@@ -29,7 +30,7 @@ def describe(config: Config, data: Dataset, learner: Learner, network: dict[str,
             "lr": config.peak_lr(),
             "regulariser": learner.objective.settings,
             "network": network,
-            "encoder_steps": config.inherited().get("steps"),
+            "encoder_steps": inherited.get("encoder_steps") or inherited.get("steps"),
             "parameters": sum(parameter.numel() for parameter in learner.model.parameters()),
             "action_dim": data.action_dim,
             "action_mean": learner.model.action_mean.tolist(),
