@@ -105,3 +105,20 @@ def test_such_a_run_resumes_bit_for_bit(trained, tmp_path):
 def test_what_does_not_fit_is_refused_in_one_sentence(trained, tmp_path, changes, complaint):
     with pytest.raises(BadInput, match=complaint):
         go(anew(trained, tmp_path / "anew", **changes))
+
+
+def test_an_encoder_that_is_kept_twice_has_the_steps_that_made_it(trained, tmp_path):
+    go(anew(trained, tmp_path / "once", steps=2))
+    markov = Network(history=1, predictor="markov")
+    go(
+        anew(
+            trained, tmp_path / "twice", steps=3, encoder_from=tmp_path / "once", network=markov, teacher_forcing=False
+        )
+    )
+
+    assert json.loads((tmp_path / "twice" / "config.json").read_text())["encoder_steps"] == trained.steps
+
+
+def test_training_on_nothing_is_refused_in_one_sentence(trained, tmp_path):
+    with pytest.raises(BadInput, match="--no-teacher-forcing leaves nothing to learn from: add --open-loop"):
+        anew(trained, tmp_path / "none", open_loop=False, teacher_forcing=False).check()
