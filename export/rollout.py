@@ -134,25 +134,50 @@ class Rollout:
 
 
 class MarkovRollout:
-    """Writes rollouts of a world model whose predictor sees one latent: what the actions add is computed once."""
+    """Writes rollouts of a world model with a plain predictor, as one product for each of the steps that it sees.
+
+    A step of the context is a matrix of C rows, a predicted one of N, and sums broadcast where joined rows would not.
+    """
 
     def __init__(self, model: WorldModel, graph: Graph, context: str, past_actions: str, actions: str, horizon: int):
         self.model, self.graph, self.horizon = model, graph, horizon
         self.predictor = cast(Markov, model.predictor)
-        self.latent = graph.op("Gather", context, graph.index(0), axis=1)
-        pushes = emit(self.predictor.action, graph, emit_actions(model, graph, actions))
-        self.pushes = graph.op("Reshape", pushes, graph.indices(-1, horizon, self.predictor.latent.out_features))
+        history = model.history
+        self.context = [self._pick(context, index) for index in range(history)]
+        self.by_lag = self.predictor.latent.weight.detach().chunk(history, dim=1)
+        self.past = self._pushes(past_actions, history - 1)
+        self.future = self._pushes(actions, horizon)
 
     def latents(self, context_length: int) -> str:
-        """The latents `(N, H, D)` that follow the only latent of the context."""
-        graph, latent, following = self.graph, self.latent, []
-        for step in range(self.horizon):
-            push = graph.op("Gather", self.pushes, graph.index(step), axis=1)
-            hidden = graph.op("Add", emit(self.predictor.latent, graph, latent), push)
+        """The latents `(N, H, D)` that follow the last `context_length` latents of the context."""
+        graph, history = self.graph, self.model.history
+        latents = self.context[history - context_length :]
+        pushes = self.past[history - context_length :] + self.future
+        for end in range(context_length, context_length + self.horizon):
+            newest, bias = latents[-1], graph.weight(self.predictor.latent.bias)
+            hidden = graph.op("Gemm", newest, graph.weight(self.by_lag[0]), bias, transB=1)
+            for lag in range(1, history):  # before the first latent seen everything stood still
+                before = graph.op("Gemm", latents[max(end - 1 - lag, 0)], graph.weight(self.by_lag[lag]), transB=1)
+                hidden = graph.op("Add", hidden, before)
+            for lag in range(min(end, history)):
+                hidden = graph.op("Add", hidden, pushes[end - 1 - lag][lag])
             change = emit(self.model.pred_proj, graph, emit(self.predictor.body, graph, hidden))
-            latent = graph.op("Add", latent, change) if self.model.residual else change
-            following.append(graph.op("Reshape", latent, graph.indices(0, 1, self.model.latent)))
-        return graph.op("Concat", *following, axis=1)
+            latents = [*latents, graph.op("Add", newest, change) if self.model.residual else change]
+        column = graph.indices(0, 1, self.model.latent)
+        return graph.op("Concat", *(graph.op("Reshape", z, column) for z in latents[context_length:]), axis=1)
+
+    def _pushes(self, blocks: str, count: int) -> list[list[str]]:
+        """What each of `count` action blocks `(B, count, k*A)` adds, `(B, width)`, when it is 0, 1, ... steps old."""
+        if count == 0:
+            return []
+        graph, parts = self.graph, self.predictor.action.weight.detach().chunk(self.model.history, dim=1)
+        scaled, shape = emit_actions(self.model, graph, blocks), graph.indices(-1, count, len(parts[0]))
+        aged = [graph.op("Reshape", graph.op("Gemm", scaled, graph.weight(w), transB=1), shape) for w in parts]
+        return [[self._pick(pushes, index) for pushes in aged] for index in range(count)]
+
+    def _pick(self, sequence: str, index: int) -> str:
+        """The matrix `(B, W)` of one step of a sequence `(B, T, W)`."""
+        return self.graph.op("Gather", sequence, self.graph.index(index), axis=1)
 
 
 def write(model: WorldModel, *where: Any) -> Rollout | MarkovRollout:

@@ -29,11 +29,12 @@ class Predictor(nn.Module):
         self.blocks = nn.ModuleList(Block(width, heads, head_dim, mlp, dropout, inner_norm) for _ in range(depth))
         self.norm = nn.LayerNorm(width)
 
-    def forward(self, latents: Tensor, actions: Tensor) -> Tensor:
+    def forward(self, latents: Tensor, actions: Tensor, newest: bool = False) -> Tensor:
+        """With `newest` only the last step's hidden state `(B, 1, width)`."""
         hidden = self.input(latents + self.position[:, : latents.shape[1]])
         for block in self.blocks:
             hidden = block(hidden, actions)
-        return self.norm(hidden)
+        return self.norm(hidden[:, -1:] if newest else hidden)
 
 
 class Block(nn.Module):

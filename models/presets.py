@@ -63,7 +63,7 @@ class Compact:
     hidden: int = 256
     """Width of the encoder's last hidden layer."""
     predictor: Literal["transformer", "markov"] = "transformer"
-    """Attention over the last few latents, or a plain network that sees one."""
+    """Attention over the last few latents, or a plain network of them."""
     width: int = 192
     """Width of the predictor."""
     depth: int = 2
@@ -98,9 +98,7 @@ class Compact:
         action_encoder: nn.Module
         action_size = self.action_block * action_dim
         if self.predictor == "markov":
-            if self.history != 1:
-                raise ValueError(f"the markov predictor sees one latent, not {self.history}: give it a history of 1")
-            predictor = Markov(self.latent, action_size, self.width, self.depth, self.dropout)
+            predictor = Markov(self.latent, action_size, self.width, self.depth, self.dropout, self.history)
             action_encoder = nn.Identity()
         else:
             predictor = Predictor(

@@ -78,11 +78,14 @@ class WorldModel(nn.Module):
         """Z-scored action blocks `(…, k*A)`; the statistics are those of a single action."""
         return (action_blocks - self.action_mean.repeat(self.action_block)) / self.action_std.repeat(self.action_block)
 
-    def predict(self, latents: Tensor, action_blocks: Tensor) -> Tensor:
-        """Next latents `(B, T, D)` of latents `(B, T, D)` and their action blocks `(B, T, k*A)`; T <= history."""
-        hidden = self.predictor(latents, self.embed_actions(action_blocks))
+    def predict(self, latents: Tensor, action_blocks: Tensor, newest: bool = False) -> Tensor:
+        """Next latents `(B, T, D)` of latents `(B, T, D)` and their action blocks `(B, T, k*A)`; T <= history.
+
+        With `newest` only the last of them, `(B, 1, D)`.
+        """
+        hidden = self.predictor(latents, self.embed_actions(action_blocks), newest)
         output = self.pred_proj(hidden.flatten(0, 1)).unflatten(0, hidden.shape[:2])
-        return latents + output if self.residual else output
+        return latents[:, -output.shape[1] :] + output if self.residual else output
 
     def rollout(self, context: Tensor, past_actions: Tensor, actions: Tensor) -> Tensor:
         """Open-loop latents `(N, H, D)` of N candidate plans `(N, H, k*A)`, one plain predictor call per step.
@@ -97,6 +100,6 @@ class WorldModel(nn.Module):
         for step in range(actions.shape[1]):
             end = seen + step
             start = max(0, end - self.history)
-            following = self.predict(latents[:, start:end], blocks[:, start:end])[:, -1:]
+            following = self.predict(latents[:, start:end], blocks[:, start:end], newest=True)
             latents = torch.cat([latents, following], dim=1)
         return latents[:, seen:]

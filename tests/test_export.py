@@ -77,6 +77,7 @@ def test_parity_notices_a_difference(compact):
         {"encoder": "moments", "stem": 4, "channels": (4, 6)},
         {"predictor": "markov", "history": 1, "depth": 3},
         {"predictor": "markov", "history": 1, "depth": 1, "residual": False},
+        {"predictor": "markov", "history": 3, "depth": 2},
     ],
 )
 def test_every_shape_of_the_compact_network_can_be_exported(settings, tmp_path):

@@ -34,7 +34,7 @@ class Network:
     history: int | None = None
     """Latents that the predictor sees; all frames of a window but the last if left out."""
     predictor: Literal["transformer", "markov"] | None = None
-    """Compact: attention over the last few latents, or a plain network that sees one (and needs --history 1)."""
+    """Compact: attention over the last few latents, or a plain network of them."""
     width: int | None = None
     """Compact: width of the predictor."""
     depth: int | None = None
