@@ -47,7 +47,7 @@ class Step(NamedTuple):
 def steps(recipe: dict[str, Any], env: str, out: Path) -> list[Step]:
     """The commands of a recipe, in their order."""
     folder, minutes = out / env, recipe["minutes"]
-    data, stray = str(folder / "data.h5"), str(folder / "stray.h5")
+    data = later = str(folder / "data.h5")
     files = [str(folder / f"{objective}.onnx") for objective in OBJECTIVES]
     plan: list[Step] = []
 
@@ -55,18 +55,19 @@ def steps(recipe: dict[str, Any], env: str, out: Path) -> list[Step]:
         plan.append(Step(minutes[what], _python(module, *words)))
 
     step("collect", "envs.collect", "--env", env, "--out", data, recipe["collect"])
-    if "stray" in recipe:
-        step("stray", "envs.collect", "--env", env, "--out", stray, recipe["stray"])
+    if "stray" in recipe:  # what comes after the encoder learns from other data
+        later = str(folder / "stray.h5")
+        step("stray", "envs.collect", "--env", env, "--out", later, recipe["stray"])
     for objective, file in zip(OBJECTIVES, files, strict=True):
         own, trained = recipe[objective], str(folder / objective)
         about = ("--env", env, "--objective", objective)
         step("train", "training.train", *about, "--data", data, "--out", trained, recipe["train"], own["train"])
         if "predictor" in recipe:
             encoder, trained = trained, f"{trained}-planning"
-            kept = ("--encoder-from", encoder, "--data", stray if "stray" in recipe else data, "--out", trained)
+            kept = ("--encoder-from", encoder, "--data", later, "--out", trained)
             step("predictor", "training.train", *about, *kept, recipe["predictor"], own["train"])
         if "propose" in recipe:
-            step("propose", "training.propose", "--run", trained, "--data", data, recipe["propose"])
+            step("propose", "training.propose", "--run", trained, "--data", later, recipe["propose"])
         step("export", "export", "--run", trained, "--out", file, "--planner", own["planner"])
     measured = "--episodes 50 --seeds 0 1 2 3 4 5 --workers 2"
     step("evaluate", "agent.evaluate", "--env", env, "--model", *files, measured, "--out", str(folder / "results"))

@@ -54,7 +54,7 @@ def test_it_says_beforehand_what_it_will_run_and_how_long_that_takes(tmp_path, c
     assert f"--objective lewm --data {tmp_path}/two-room/data.h5" in said[7]
     assert said[7].endswith("--steps 2 --batch 4 --weight 0.2")
     assert f"--encoder-from {tmp_path}/two-room/lewm --data {tmp_path}/two-room/stray.h5" in said[8]
-    assert f"--run {tmp_path}/two-room/lewm-planning" in said[9]
+    assert f"--run {tmp_path}/two-room/lewm-planning --data {tmp_path}/two-room/stray.h5" in said[9]
     assert "--planner name=cem candidates=50" in said[10]
 
 

@@ -80,6 +80,26 @@ def test_a_world_model_written_by_hand_sees_pixels_and_reaches_its_goals():
     assert reached >= 9
 
 
+def test_a_shipped_encoder_with_true_dynamics_foresees_what_it_will_see():
+    task = envs.make("pusht")
+    model = world_model.load("agent.examples.true_dynamics:TrueDynamics", task)
+    shipped = world_model.load("qqworld.onnx", task)
+    state = task.start(np.random.default_rng(0))
+    plans = np.random.default_rng(1).uniform(-1, 1, (2, 2, 10))
+
+    latents = model.rollout(model.encode(state[None])[None], np.empty((1, 0, 10)), plans)
+
+    for action in plans[1].reshape(-1, 2):
+        state = task.advance(state, action)
+    np.testing.assert_allclose(latents[1, -1, : model.cost_size], shipped.encode(task.draw(state)[None])[0], atol=1e-5)
+    start, goal, left = latents[:, 0], latents[:, -1], np.ones((2, 1))
+    size = model.cost_size
+    for part, same in zip(
+        model.propose(start, goal, left), shipped.propose(start[:, :size], goal[:, :size], left), strict=True
+    ):
+        np.testing.assert_array_equal(part, same)
+
+
 @pytest.mark.parametrize(
     ("model", "complaint"),
     [
