@@ -4,7 +4,7 @@ BIN := .venv/bin
 TASK ?= pusht
 SYSTEM := libegl1 libosmesa6 libgl1 xvfb chromium
 
-.PHONY: setup play test lint reproduce sheets screenshots system clean
+.PHONY: setup play test lint reproduce results sheets screenshots system clean
 
 setup: .venv/base
 
@@ -22,6 +22,10 @@ lint: .venv/full
 # The shipped models of TASK made anew: says beforehand how long it will take, and goes on where it was stopped.
 reproduce: .venv/full system
 	$(BIN)/python -m export.reproduce --env $(TASK)
+
+# The README's table for TASK: every planner, near and far goals.
+results: .venv/base system
+	$(BIN)/python -m export.measure --env $(TASK)
 
 # The window on each task, and a moving picture of it.
 screenshots: .venv/base system

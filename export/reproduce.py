@@ -52,7 +52,7 @@ def steps(recipe: dict[str, Any], env: str, out: Path) -> list[Step]:
     plan: list[Step] = []
 
     def step(what: str, module: str, *words: str) -> None:
-        plan.append(Step(minutes[what], _python(module, *words)))
+        plan.append(Step(minutes[what], python(module, *words)))
 
     step("collect", "envs.collect", "--env", env, "--out", data, recipe["collect"])
     if "stray" in recipe:  # what comes after the encoder learns from other data
@@ -74,7 +74,7 @@ def steps(recipe: dict[str, Any], env: str, out: Path) -> list[Step]:
     return plan
 
 
-def _python(module: str, *words: str) -> list[str]:
+def python(module: str, *words: str) -> list[str]:
     return ["python", "-m", module, *(part for word in words for part in shlex.split(word))]
 
 

@@ -14,12 +14,13 @@ import torch
 from moving_dot import write
 from safetensors.torch import load_file
 
+from envs.collect import Collect, collect
 from training import latents as cached
 from training import propose
 from training.dataset import Dataset, open_dataset
 from training.errors import BadInput
 from training.latents import latents_of, read_model
-from training.proposals import Hindsight, loss, make_network, measure
+from training.proposals import Hindsight, aimed, loss, make_network, measure
 from training.propose import Config, ProposalTrainer
 from training.windows import split
 
@@ -52,8 +53,18 @@ def walks(policy, episodes: int = 200, steps: int = 40) -> tuple[Dataset, torch.
         task=None,
         frame_skip=1,
         state_names=("x", "y"),
+        strays=np.zeros(episodes, bool),
     )
     return data, torch.from_numpy(states).float()
+
+
+def test_proposals_learn_from_the_episodes_that_do_not_stray_if_there_are_any(tmp_path):
+    files = {every: tmp_path / f"{every}.h5" for every in (1, 3)}
+    for every, file in files.items():
+        collect(Collect("two-room", file, episodes=7, steps=20, stray=0.5, stray_every=every), progress=False)
+    some, all_of_them = (open_dataset(files[every]) for every in (3, 1))
+    assert aimed(some, np.arange(7)).tolist() == [1, 2, 4, 5]
+    assert aimed(all_of_them, np.arange(2, 7)).tolist() == [2, 3, 4, 5, 6]
 
 
 def learned(hindsight: Hindsight, components: int, steps: int, draw):

@@ -88,6 +88,7 @@ def random_windows(side: int, frames: int) -> Windows:
         task=None,
         frame_skip=1,
         state_names=(),
+        strays=np.array([False]),
     )
     return Windows.of(data, np.array([0]), frames, 5, np.zeros(ACTION_DIM))
 

@@ -40,6 +40,8 @@ class Dataset:
     frame_skip: int
     """Control steps between two rows."""
     state_names: tuple[str, ...]
+    strays: np.ndarray
+    """Which complete episodes stray from the data policy, bool `(E,)`."""
 
     @property
     def action_dim(self) -> int:
@@ -113,6 +115,8 @@ def _read(path: Path, file: h5py.File) -> Dataset:
     if state is not None and len(names) != state.shape[1]:
         names = [f"state_{i}" for i in range(state.shape[1])]
     task = file.attrs.get("task")
+    every = np.arange(len(length)) % max(int(file.attrs.get("stray_every", 1)), 1) == 0
+    strays = every & (file.attrs.get("stray", 0) > 0)
     return Dataset(
         path=path,
         pixels=_mapped(path, pixels),
@@ -123,6 +127,7 @@ def _read(path: Path, file: h5py.File) -> Dataset:
         task=None if task is None else str(task),
         frame_skip=skip,
         state_names=tuple(names),
+        strays=strays[complete],
     )
 
 

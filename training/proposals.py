@@ -80,6 +80,12 @@ class Hindsight:
         return Samples(self.latents[start], self.latents[start + rows], left, actions)
 
 
+def aimed(data: Dataset, episodes: np.ndarray) -> np.ndarray:
+    """Those of `episodes` that do not stray, or all of them if all do: aimless actions are nothing to propose."""
+    chosen = episodes[~data.strays[episodes]]
+    return chosen if len(chosen) else episodes
+
+
 def make_network(latents: Tensor, mean: Tensor, std: Tensor, **settings: float) -> Proposals:
     """A fresh network for latents like these `(N, D)` and action blocks of this mean and spread `(k*A,)`."""
     network = Proposals(latents.shape[1], len(mean), **settings)  # type: ignore[arg-type]

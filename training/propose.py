@@ -26,7 +26,7 @@ from training.errors import BadInput, run
 from training.latents import latents_of, read_model
 from training.machine import pick_device, seed_of, threads
 from training.optimiser import learning_rate, pack, unpack
-from training.proposals import Hindsight, Samples, loss, make_network, measure, sample_rows
+from training.proposals import Hindsight, Samples, aimed, loss, make_network, measure, sample_rows
 from training.provenance import FREE, git_revision, versions
 from training.run_folder import RunFolder
 from training.stopwatch import Stopwatch
@@ -114,7 +114,7 @@ class ProposalTrainer:
             "depth": config.depth,
             "dropout": config.dropout,
         }
-        train, held = split(data)
+        train, held = (aimed(data, episodes) for episodes in split(data))
         self.folder = RunFolder(config.out or config.run / FOLDER)
         self.folder.open(describe(config, settings, world, world_step, data.fingerprint), FREE - {"steps"})
 
