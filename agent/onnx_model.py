@@ -1,9 +1,11 @@
 """A world-model file at work, behind the `WorldModel` contract."""
 
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from onnx import ModelProto
 
 from agent import model_file
 from agent.model_file import graph
@@ -38,7 +40,7 @@ class OnnxWorldModel:
         self.proposes = about.proposals > 0
         self._file = file
         self._entries: dict[str, EntryPoint] = {}
-        self._entry("latent")
+        self._entry("latent", file.model)
         self.provider = str(self._opener)
 
     def encode(self, observations: np.ndarray) -> np.ndarray:
@@ -52,8 +54,8 @@ class OnnxWorldModel:
     def rollout(self, context: np.ndarray, past_actions: np.ndarray, actions: np.ndarray) -> np.ndarray:
         """The latents `(N, H, D)` after each block of `actions` `(N, H, k*A)`; see `WorldModel.rollout`.
 
-        Each length of context is an entry point of its own, opened when it is first used; horizons below the file's
-        are computed in full and cut.
+        Each length of context is an entry point of its own, opened when it is first used, and so is a single block,
+        which proposals ask for; other horizons below the file's are computed in full and cut.
         """
         contexts, length = context.shape[:2]
         plans, steps = actions.shape[:2]
@@ -72,8 +74,10 @@ class OnnxWorldModel:
         }
         inputs["context"][:, unread:], inputs["past_actions"][:, unread:] = context, past_actions
         inputs["actions"][:, :steps] = actions
-        shape = (plans, self.horizon, self.latent_size)
-        return self._compute(f"latents_{length}", inputs, shape)[:, :steps]
+        output = f"latents_{length}"
+        if steps == 1 and self._short is not None:
+            return self._compute(output, inputs, (plans, 1, self.latent_size), self._short)
+        return self._compute(output, inputs, (plans, self.horizon, self.latent_size))[:, :steps]
 
     def propose(
         self, latents: np.ndarray, goals: np.ndarray, blocks_left: np.ndarray
@@ -95,25 +99,32 @@ class OnnxWorldModel:
         found = self._compute("proposals", inputs, (len(padded), components, 1 + 2 * block))[:rows]
         return found[..., 0], found[..., 1 : 1 + block], found[..., 1 + block :]
 
+    @cached_property
+    def _short(self) -> ModelProto | None:
+        return graph.one_block(self._file.model, self.metadata)
+
     def multiply_adds(self, output: str) -> int:
         """What one picture (`latent`) or one candidate (`latents_c`, from c latents of context) takes."""
         return graph.measure(self._file.model, output, self.metadata).multiply_adds
 
-    def _compute(self, output: str, inputs: dict[str, np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
-        result = self._entry(output)(inputs, shape)
+    def _compute(
+        self, output: str, inputs: dict[str, np.ndarray], shape: tuple[int, ...], model: ModelProto | None = None
+    ) -> np.ndarray:
+        result = self._entry(output, model or self._file.model)(inputs, shape)
         if not np.isfinite(result).all():
             what = "proposals" if output == "proposals" else "latents"
             raise BadInput(f"the model's {what} are not finite numbers: its weights are broken, choose another model")
         return result
 
-    def _entry(self, output: str) -> EntryPoint:
-        if output not in self._entries:
-            part = graph.entry_point(self._file.model, output)
+    def _entry(self, output: str, model: ModelProto) -> EntryPoint:
+        key = output if model is self._file.model else f"{output}, one block"
+        if key not in self._entries:
+            part = graph.entry_point(model, output)
             # A picture is one row, which operators share out; candidates are many, and each thread takes its own;
             # proposals are done before threads have woken up.
             rows = output != "latent"
             threads = 1 if rows else self._opener.threads
             session = self._opener.open(part.SerializeToString(), self._file.work[output].weight_bytes, threads)
             workers = self._opener.threads if rows and output != "proposals" and self._opener.device == "cpu" else 1
-            self._entries[output] = EntryPoint(session, self._opener.device, output, workers)
-        return self._entries[output]
+            self._entries[key] = EntryPoint(session, self._opener.device, output, workers)
+        return self._entries[key]

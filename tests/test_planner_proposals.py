@@ -19,7 +19,6 @@ from agent.agents import ModelAgent
 from agent.episode import Episode
 from agent.planner import Problem
 from agent.planners.proposals import ProposingPlanner, pick, roll
-from agent.planners.sampling import Rollouts
 from envs import BadInput
 
 ROOT = Path(__file__).parent.parent
@@ -67,7 +66,7 @@ def test_the_blocks_left_count_down_to_one():
             asked.append(blocks_left[:, 0].tolist())
             return super().propose(latents, goals, blocks_left)
 
-    roll(Rollouts(Asked(), "terminal", [problem()]), 5, np.array([2.0, 4.0]), samples=1)
+    roll(Asked(), [problem()], 5, np.array([2.0, 4.0]), samples=1)
     assert asked == [[2, 4, 2], [1, 3, 1], [1, 2, 1], [1, 1, 1], [1, 1, 1]]
 
 

@@ -74,6 +74,29 @@ def entry_point(model: ModelProto, output: str) -> ModelProto:
     return ModelProto(ir_version=model.ir_version, opset_import=model.opset_import, graph=part)
 
 
+def one_block(model: ModelProto, about: Metadata) -> ModelProto | None:
+    """`model` with rollouts that end after their first block, if they are a row of blocks joined at the end."""
+    joined = {f"latents_{length}" for length in range(1, about.history + 1)}
+    short = ModelProto()
+    short.CopyFrom(model)
+    gives = {name: node for node in short.graph.node for name in node.output}
+    for output in joined:
+        node = gives[output]
+        while node.op_type in ("Identity", "Cast") and node.input[0] in gives:
+            node = gives[node.input[0]]
+        if node.op_type == "Concat":
+            del node.input[1:]
+    for value in short.graph.output:
+        if value.name in joined:
+            value.type.tensor_type.shape.dim[1].dim_value = 1
+    weights, given = read_weights(model.graph.initializer), _inputs(about, LARGEST)
+    for output in joined:
+        value, _ = trace(_needed(short.graph.node, output), output, given, weights)
+        if value.shape != (LARGEST["N"], 1, about.latent_size):
+            return None
+    return short
+
+
 def check(model: ModelProto, about: Metadata) -> dict[str, Work]:
     """Refuse a model that is not what `about` says or would take too much; returns what each output takes at most."""
     versions = [(each.domain, each.version) for each in model.opset_import]

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from agent.planner import Plan, Problem
-from agent.planners.sampling import Cost, RolloutPlanner, Rollouts
+from agent.planners.sampling import Cost, RolloutPlanner
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class ProposingPlanner(RolloutPlanner):
 
     def __call__(self, model: Any, problems: Sequence[Problem], deadline: float | None = None) -> list[Plan]:
         started = time.perf_counter()
-        guesses = roll(Rollouts(model, self.cost, problems), self.horizon, self.times(), self.samples)
+        guesses = roll(model, problems, self.horizon, self.times(), self.samples)
         ms = 1e3 * (time.perf_counter() - started)
         guessed = [dataclasses.replace(p, guesses=plans) for p, plans in zip(problems, guesses, strict=True)]
         plans = super().__call__(model, guessed, deadline)
@@ -51,26 +51,30 @@ class ProposingPlanner(RolloutPlanner):
         ]
 
 
-def roll(rollouts: Rollouts, horizon: int, times: np.ndarray, samples: int) -> np.ndarray:
+def roll(model: Any, problems: Sequence[Problem], horizon: int, times: np.ndarray, samples: int) -> np.ndarray:
     """Plans `(P, G, H, k*A)` for each of P problems, G = len(times) + samples, in the task's units.
 
     The first go to the likeliest mean at every block, one plan for each time of arrival; the others are drawn.
     """
-    model: Any = rollouts.model
-    problems, count = rollouts.problems, len(times) + samples
+    count = len(times) + samples
     low, high = (np.tile(bound, model.action_block) for bound in (model.action_low, model.action_high))
     shares = np.stack([problem.rng.random((samples, horizon)) for problem in problems])
     noise = np.stack([problem.rng.standard_normal((samples, horizon, len(low))) for problem in problems])
-    goals = np.repeat(np.stack([problem.goal for problem in problems]), count, axis=0)
-    latents = np.repeat(np.stack([problem.context[-1] for problem in problems]), count, axis=0)
+    goals, seen, done = (
+        np.repeat(np.stack([getattr(problem, part) for problem in problems]), count, axis=0)
+        for part in ("goal", "context", "past_actions")
+    )
     left = np.tile(np.resize(times, count), len(problems))[:, None]
 
     plans = np.empty((len(problems), count, horizon, len(low)), np.float32)
     for block in range(horizon):
         if block:
-            begun = rollouts.latents({number: plan[:, :block] for number, plan in enumerate(plans)})
-            latents = np.concatenate([predicted[:, -1] for predicted in begun.values()])
-        mixtures = model.propose(latents, goals, np.maximum(left - block, 1))
+            taken = plans[:, :, block - 1].reshape(len(seen), 1, -1)
+            following = model.rollout(seen, done, taken)
+            seen = np.concatenate([seen, following], axis=1)[:, -model.history :]
+            done = np.concatenate([done, taken], axis=1)
+            done = done[:, done.shape[1] + 1 - seen.shape[1] :]  # the blocks between what is still seen
+        mixtures = model.propose(seen[:, -1], goals, np.maximum(left - block, 1))
         weights, means, spreads = (part.reshape(len(problems), count, *part.shape[1:]) for part in mixtures)
         plans[:, :, block] = np.clip(pick(weights, means, spreads, shares[..., block], noise[:, :, block]), low, high)
     return plans
