@@ -55,9 +55,9 @@ def steps(recipe: dict[str, Any], env: str, out: Path) -> list[Step]:
         plan.append(Step(minutes[what], python(module, *words)))
 
     step("collect", "envs.collect", "--env", env, "--out", data, recipe["collect"])
-    if "stray" in recipe:  # what comes after the encoder learns from other data
-        later = str(folder / "stray.h5")
-        step("stray", "envs.collect", "--env", env, "--out", later, recipe["stray"])
+    if "more" in recipe:  # what comes after the encoder learns from other data
+        later = str(folder / "more.h5")
+        step("more", "envs.collect", "--env", env, "--out", later, recipe["more"])
     for objective, file in zip(OBJECTIVES, files, strict=True):
         own, trained = recipe[objective], str(folder / objective)
         about = ("--env", env, "--objective", objective)

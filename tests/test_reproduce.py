@@ -31,10 +31,10 @@ RECIPE = """
 [two-room]
 collect = "--episodes 4 --steps 40"
 train = "--steps 2 --batch 4"
-stray = "--episodes 4 --steps 40 --stray 0.3"
+more = "--episodes 4 --steps 40 --stray 0.3"
 predictor = "--steps 2 --frames 6"
 propose = "--steps 3"
-minutes = {collect = 1, stray = 1, train = 2, predictor = 1, propose = 3, export = 1, evaluate = 4}
+minutes = {collect = 1, more = 1, train = 2, predictor = 1, propose = 3, export = 1, evaluate = 4}
 qqworld = {train = "--weight 10", planner = "name=propose"}
 lewm = {train = "--weight 0.2", planner = "name=cem candidates=50"}
 """
@@ -53,8 +53,8 @@ def test_it_says_beforehand_what_it_will_run_and_how_long_that_takes(tmp_path, c
     assert modules == ["envs.collect", "envs.collect", *train, *train, "agent.evaluate"]
     assert f"--objective lewm --data {tmp_path}/two-room/data.h5" in said[7]
     assert said[7].endswith("--steps 2 --batch 4 --weight 0.2")
-    assert f"--encoder-from {tmp_path}/two-room/lewm --data {tmp_path}/two-room/stray.h5" in said[8]
-    assert f"--run {tmp_path}/two-room/lewm-planning --data {tmp_path}/two-room/stray.h5" in said[9]
+    assert f"--encoder-from {tmp_path}/two-room/lewm --data {tmp_path}/two-room/more.h5" in said[8]
+    assert f"--run {tmp_path}/two-room/lewm-planning --data {tmp_path}/two-room/more.h5" in said[9]
     assert "--planner name=cem candidates=50" in said[10]
 
 

@@ -54,6 +54,8 @@ class Config:
     """Gaussians of the mixture."""
     reach: int = 100
     """Control steps from a frame to its goal, at most."""
+    straying: bool = False
+    """Learn from episodes that stray too; without it only from those that do not, if the data has any."""
     width: int = 512
     """Width of the hidden layers."""
     depth: int = 3
@@ -114,7 +116,9 @@ class ProposalTrainer:
             "depth": config.depth,
             "dropout": config.dropout,
         }
-        train, held = (aimed(data, episodes) for episodes in split(data))
+        train, held = split(data)
+        if not config.straying:
+            train, held = aimed(data, train), aimed(data, held)
         self.folder = RunFolder(config.out or config.run / FOLDER)
         self.folder.open(describe(config, settings, world, world_step, data.fingerprint), FREE - {"steps"})
 
