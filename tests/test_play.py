@@ -187,7 +187,7 @@ def test_what_makes_no_sense_is_refused_in_one_sentence(call, words, sentence):
 
 def test_screenshots_and_a_film_for_the_documentation(monkeypatch, tmp_path, capsys):
     words = ["--out", str(tmp_path), "--tasks", "two-room", "--film", "two-room", "--seconds", "1", "--step", "3"]
-    monkeypatch.setattr(sys, "argv", ["screenshots", *words, "--plan", "candidates=16", "iterations=2", "cost=sum"])
+    monkeypatch.setattr(sys, "argv", ["screenshots", *words, "--plan", "arrivals=2", "cost=sum"])
     assert screenshots.main() == 0
     assert imageio.imread(tmp_path / "window-two-room.png").shape == (HEIGHT, WIDTH, 3)
     assert len(imageio.imread(tmp_path / "play.gif")) == 10
