@@ -15,9 +15,7 @@ from typing import Any
 from envs import TASKS
 from envs.errors import BadInput, parse, run
 from envs.pairs import OFFSET
-from export.reproduce import OBJECTIVES, RECIPES, Step, carry_out, python
-
-MEASURED = "--episodes 50 --seeds 0 1 2 3 4 5 --workers 2"
+from export.reproduce import MEASURED, OBJECTIVES, RECIPES, Step, carry_out, python
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from envs.errors import BadInput, parse, run
 
 RECIPES = Path(__file__).parent.parent / "pretrained" / "recipes.toml"
 OBJECTIVES = ("qqworld", "lewm")
+MEASURED = "--episodes 50 --seeds 0 1 2 3 4 5 --workers 2"
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,7 @@ def steps(recipe: dict[str, Any], env: str, out: Path) -> list[Step]:
         if "propose" in recipe:
             step("propose", "training.propose", "--run", trained, "--data", later, recipe["propose"])
         step("export", "export", "--run", trained, "--out", file, "--planner", own["planner"])
-    measured = "--episodes 50 --seeds 0 1 2 3 4 5 --workers 2"
-    step("evaluate", "agent.evaluate", "--env", env, "--model", *files, measured, "--out", str(folder / "results"))
+    step("evaluate", "agent.evaluate", "--env", env, "--model", *files, MEASURED, "--out", str(folder / "results"))
     return plan
 
 

@@ -1,6 +1,8 @@
 """A shipped encoder with the true task in place of its predictor: what is left of a failure is not the predictor's.
 
-python -m agent.evaluate --env pusht --model agent.examples.true_dynamics:TrueDynamics --planner guided
+    python -m agent.evaluate --env pusht --model agent.examples.true_dynamics:TrueDynamics --planner guided
+
+It is slow: every candidate is simulated and drawn.
 """
 
 import numpy as np
