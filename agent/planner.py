@@ -44,6 +44,8 @@ class Problem:
     """Its own, so that a plan does not depend on which other problems are solved beside it."""
     warm_start: np.ndarray | None = None
     """What is left of the last plan `(L, k*A)`, in the task's units."""
+    committed: np.ndarray | None = None
+    """The first actions `(C, A)` of every plan, C < k: they will be carried out before the plan is ready."""
     guesses: np.ndarray | None = None
     """Plans worth trying `(G, H, k*A)`, in the task's units."""
 

@@ -18,8 +18,6 @@ class Request:
     """What was seen and what has been committed to when a plan is asked for."""
 
     step: int
-    start: int
-    """The step at which the plan will start."""
     seen_at: float
     """A reading of `time.perf_counter`, like `deadline`."""
     deadline: float
@@ -28,9 +26,9 @@ class Request:
     past_actions: np.ndarray
     """The blocks `(c-1, k*A)` between them."""
     committed: np.ndarray
-    """The blocks `(L, k*A)` that will be carried out before the plan starts."""
+    """The actions `(C, A)` that will be carried out before the plan is ready."""
     leftover: np.ndarray
-    """What is left of the last plan `(B, k*A)` after that."""
+    """What is left of the last plan `(B, k*A)` after the whole blocks of them."""
     goal: np.ndarray
     rng: np.random.Generator
 
@@ -43,21 +41,36 @@ class Timed:
     latent: np.ndarray
     """Of the observation that it was made from `(D,)`."""
     goal: np.ndarray
+    begin: int
+    """The step of its first action."""
     start: int
+    """The step from which on it is carried out; what it says of the steps before was committed already."""
     seen_at: float
     ms: float
     """How long it took."""
 
 
-def plan_ahead(model: WorldModel, planner: Planner, request: Request) -> tuple[Plan, np.ndarray]:
-    """A plan from the latent predicted for its start, and the latent of the newest observation."""
-    seen = model.encode(request.observations)
-    predicted = model.rollout(seen[None], request.past_actions[None], request.committed[None])[0]
-    context = np.concatenate([seen, predicted])[-planner.context :]
-    blocks = np.concatenate([request.past_actions, request.committed])
-    past = blocks[len(blocks) - len(context) + 1 :]
-    problem = Problem(context, past, request.goal, request.rng, request.leftover)
-    return planner(model, [problem], request.deadline)[0], seen[-1]
+def plan_ahead(model: WorldModel, planner: Planner, request: Request) -> Timed:
+    """A plan that begins with what is committed: whole blocks are foreseen, the rest are its own first actions."""
+    started = time.perf_counter()
+    seen, blocks = model.encode(request.observations), request.past_actions
+    context, whole = seen, len(request.committed) // model.action_block
+    if whole:
+        foreseen = request.committed[: whole * model.action_block].reshape(whole, -1)
+        context = np.concatenate([seen, model.rollout(seen[None], blocks[None], foreseen[None])[0]])
+        blocks = np.concatenate([blocks, foreseen])
+    context = context[-planner.context :]
+    past, rest = blocks[len(blocks) - len(context) + 1 :], request.committed[whole * model.action_block :]
+    problem = Problem(context, past, request.goal, request.rng, request.leftover, rest)
+    return Timed(
+        plan=planner(model, [problem], request.deadline)[0],
+        latent=seen[-1],
+        goal=request.goal,
+        begin=request.step + whole * model.action_block,
+        start=request.step + len(request.committed),
+        seen_at=request.seen_at,
+        ms=1e3 * (time.perf_counter() - started),
+    )
 
 
 class PlannerThread:
@@ -84,9 +97,11 @@ class PlannerThread:
             self._request = planner, request
             self._wake.notify()
 
-    def collect(self) -> Timed | None:
-        """The plan that has become ready, if any; raises what killed the planner."""
-        if not self._thread.is_alive():
+    def collect(self, patience_s: float = 0.0) -> Timed | None:
+        """The plan that has become ready, or does so in time; raises what killed the planner."""
+        with self._wake:
+            self._wake.wait_for(lambda: self._done is not None or self._error is not None, patience_s)
+        if self._error is not None:
             raise RuntimeError(f"the planner thread died: {self._error}") from self._error
         done, self._done = self._done, None
         return done
@@ -106,10 +121,11 @@ class PlannerThread:
                     if self._stop or self._request is None:
                         return
                     planner, request = self._request
-                started = time.perf_counter()
-                plan, latent = plan_ahead(self.model, planner, request)
-                ms = 1e3 * (time.perf_counter() - started)
-                self._done = Timed(plan, latent, request.goal, request.start, request.seen_at, ms)
-                self._request = None
+                done = plan_ahead(self.model, planner, request)
+                with self._wake:
+                    self._done, self._request = done, None
+                    self._wake.notify_all()
         except BaseException as error:  # whoever collects raises it in the thread that can do something about it
-            self._error = error
+            with self._wake:
+                self._error = error
+                self._wake.notify_all()

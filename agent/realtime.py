@@ -1,8 +1,7 @@
 """The same episode against the clock: the task keeps its control rate and the planner works in its own thread.
 
-A plan takes time, so it is made for a later moment: the actions already committed until then are rolled through the
-model, and the search starts from the latent predicted there. A plan that is not ready at its moment is missed and the
-old one goes on; where no plan reaches, the agent does nothing (zeros).
+A plan takes time, so the actions until it is ready are committed beforehand and every plan begins with them. A plan
+that is not ready in time is missed and the old one goes on; where no plan reaches, the agent does nothing (zeros).
 """
 
 import math
@@ -21,14 +20,18 @@ from agent.world_model import WorldModel
 
 MARGIN = 0.9
 """Share of its time that a planner may use; the rest is for threads to wake up."""
+REHEARSALS = 2
+"""The first opens what a plan needs, the next tells how long one takes."""
+FORGET = 0.9
+"""How much of the longest plan's time is still expected of the next."""
 
 
 class RealtimeAgent:
     """Acts by the newest plan that was ready in time; for episodes that are run by `realtime`.
 
-    Planning may take `plan_ms`, or the time of one action block, and plans for the first block boundary after that; a
-    planner that overruns is given a later start the next time. It plans as often as it can, so `planner.replan` does
-    not matter here. `planning` may be switched off between steps.
+    It asks for a plan every `planner.replan` blocks, as in lockstep, and carries it out as many steps later as plans
+    have lately taken. They may take `plan_ms`, or the time of one action block; a planner that overruns is given more
+    steps the next time. `planning` may be switched off between steps.
     """
 
     name = "model"
@@ -42,15 +45,15 @@ class RealtimeAgent:
         self._thread: PlannerThread | None = None
 
     def begin(self, task, seed, pair):
-        block, reach = self.model.action_block, (self.model.history - 1) * self.model.action_block
-        self._seed, self._pair, self._block_s = seed, pair, block / task.control_hz
-        self._budget_s = self._block_s if self.plan_ms is None else self.plan_ms / 1e3
+        reach = (self.model.history - 1) * self.model.action_block
+        self._seed, self._pair, self._step_s = seed, pair, 1 / task.control_hz
+        self._budget_s = self.model.action_block * self._step_s if self.plan_ms is None else self.plan_ms / 1e3
         self._expected_s = self._budget_s
         self._observations: deque[np.ndarray] = deque(maxlen=reach + 1)
         self._past: deque[np.ndarray] = deque(maxlen=max(reach, 1))
         self._ahead: dict[int, np.ndarray] = {}  # step to the action committed for it
         self._waiting: list[Timed] = []  # plans that have not started, by their start
-        self._asked_for: int | None = None  # the step at which the plan that is being made is to start
+        self._asked_at, self._asked_for = -math.inf, -1  # when the last plan was asked for, and from which step on
         self._newest: Timed | None = None
         self.in_force: Timed | None = None
         self.new_plan, self.misses = False, 0
@@ -58,13 +61,15 @@ class RealtimeAgent:
 
     def aim(self, goal):
         self._goal = self.model.encode(goal[None])[0]
-        self._ahead, self._waiting, self.in_force = {}, [], None
-
-    def see(self, step, observation):
-        self._step = step
-        self._observations.append(observation)
+        self._drop()
         if self._thread is None:
             self._thread = PlannerThread(self.model)
+            self._rehearse(self._thread, goal)
+
+    def see(self, step, observation):
+        assert self._thread is not None, "aim comes first"
+        self._step = step
+        self._observations.append(observation)
         if (timed := self._thread.collect()) is not None:
             self._schedule(timed)
         elif self._asked_for == step:
@@ -72,9 +77,10 @@ class RealtimeAgent:
         self.new_plan = False
         while self._waiting and self._waiting[0].start <= step:
             self.in_force, self.new_plan = self._waiting.pop(0), True
+        carried_out = 1 if getattr(self.planner, "every_step", False) else self.planner.replan * self.model.action_block
         if not self.planning:
-            self._ahead, self._waiting, self.in_force = {}, [], None
-        elif self._thread.idle:
+            self._drop()
+        elif self._thread.idle and step - self._asked_at >= carried_out:
             self._thread.submit(self.planner, self._request())
         self._think()
 
@@ -104,39 +110,71 @@ class RealtimeAgent:
             self._thread.close()
             self._thread = None
 
+    def _drop(self) -> None:
+        """Forget all plans, and ask for one as soon as possible."""
+        self._ahead, self._waiting, self.in_force = {}, [], None
+        self._asked_at = -math.inf
+
+    def _rehearse(self, thread: PlannerThread, goal: np.ndarray) -> None:
+        """Plan from the goal to the goal before the clock runs; a planner that does not come back is missed."""
+        block = self.model.action_block
+        for _ in range(REHEARSALS):
+            now = time.perf_counter()
+            request = Request(
+                step=-1,
+                seen_at=now,
+                deadline=now + MARGIN * self._budget_s,
+                observations=np.stack([goal] * self.planner.context),
+                past_actions=np.zeros((self.planner.context - 1, block * self.model.action_dim), np.float32),
+                committed=np.zeros((0, self.model.action_dim), np.float32),
+                leftover=np.zeros((0, block * self.model.action_dim), np.float32),
+                goal=self._goal,
+                rng=np.random.default_rng([PLAN_SPACE, self._seed, self._pair]),
+            )
+            thread.submit(self.planner, request)
+            if (timed := thread.collect(self._budget_s)) is None:
+                self._asked_for = 0
+                return
+            self._expected_s = timed.ms / 1e3
+
     def _schedule(self, timed: Timed) -> None:
         """Commit to a plan from its start on, unless that moment has passed."""
         self._newest = timed
-        self._expected_s = max(timed.ms / 1e3, 0.7 * self._expected_s)
+        self._expected_s = max(timed.ms / 1e3, FORGET * self._expected_s)
         if timed.goal is not self._goal or timed.start < self._step:
+            self._asked_at = -math.inf
             return
         actions = timed.plan.actions.reshape(-1, self.model.action_dim)
+        planned = {timed.begin + number: action for number, action in enumerate(actions)}
         self._ahead = {step: action for step, action in self._ahead.items() if self._step <= step < timed.start}
-        self._ahead |= {timed.start + number: action for number, action in enumerate(actions)}
+        self._ahead |= {step: action for step, action in planned.items() if step >= timed.start}
         self._waiting = [other for other in self._waiting if other.start < timed.start] + [timed]
 
     def _planned(self, step: int) -> np.ndarray:
         rest = np.zeros(self.model.action_dim, np.float32)
         return self._ahead.get(step, np.clip(rest, self.model.action_low, self.model.action_high))
 
+    def _between(self, first: int, end: int) -> np.ndarray:
+        """The actions `(end - first, A)` planned for some steps."""
+        planned = [self._planned(step) for step in range(first, end)]
+        return np.array(planned, np.float32).reshape(end - first, self.model.action_dim)
+
     def _request(self) -> Request:
-        """Ask for a plan that starts as soon as one can be expected, a whole number of blocks from now."""
+        """Ask for a plan that is carried out as soon as it can be expected."""
         block, now = self.model.action_block, time.perf_counter()
-        lead = min(max(1, math.ceil(self._expected_s / self._block_s)), self.model.horizon)
-        start = self._asked_for = self._step + lead * block
+        lead = min(math.ceil(self._expected_s / MARGIN / self._step_s), self.model.horizon * block)
+        self._asked_at, self._asked_for = self._step, self._step + lead
+        begin = self._step + lead // block * block
         observations, past = context_of(self.model, self.planner.context, self._observations, self._past)
-        committed = np.array([self._planned(step) for step in range(self._step, start)], np.float32)
-        left = max(0, max(self._ahead, default=0) + 1 - start) // block
-        leftover = np.array([self._planned(start + number) for number in range(left * block)], np.float32)
+        left = max(0, max(self._ahead, default=0) + 1 - begin) // block
         return Request(
             step=self._step,
-            start=start,
             seen_at=now,
-            deadline=now + MARGIN * min(self._budget_s, lead * self._block_s),
+            deadline=now + MARGIN * min(self._budget_s, lead * self._step_s),
             observations=observations,
             past_actions=past,
-            committed=committed.reshape(lead, -1),
-            leftover=leftover.reshape(left, block * self.model.action_dim),
+            committed=self._between(self._step, self._asked_for),
+            leftover=self._between(begin, begin + left * block).reshape(left, block * self.model.action_dim),
             goal=self._goal,
             rng=np.random.default_rng([PLAN_SPACE, self._seed, self._pair, self._step]),
         )
@@ -144,8 +182,8 @@ class RealtimeAgent:
     def _think(self) -> None:
         latent = self._newest.latent if self._newest else None
         distance = None if latent is None else float(latent_distance(self.model, latent, self._goal))
-        plan, start = (self.in_force.plan, self.in_force.start) if self.in_force else (None, None)
-        self.thought = Thought(latent, self._goal, distance, plan, start)
+        plan, begin = (self.in_force.plan, self.in_force.begin) if self.in_force else (None, None)
+        self.thought = Thought(latent, self._goal, distance, plan, begin)
 
 
 def realtime(episode: Episode) -> Iterator[Step]:

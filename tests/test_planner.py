@@ -33,6 +33,15 @@ def test_a_goal_in_reach_is_reached(name):
     assert np.linalg.norm(plan.latents[-1] - [2.0, -1.0]) < 0.1
 
 
+@pytest.mark.parametrize("name", EVERY)
+def test_every_candidate_begins_with_what_is_committed_and_the_rest_makes_up_for_it(name):
+    committed = np.array([[-1.0, 0.5], [0.25, 0.0]])
+    plan = planners.make(name, iterations=3)(PointWorld(), [problem(committed=committed), problem()])[0]
+    for actions in (plan.actions[None], plan.elites, plan.candidates):
+        np.testing.assert_array_equal(actions[:, 0, :4], np.tile(committed.ravel(), (len(actions), 1)))
+    assert np.linalg.norm(plan.latents[-1] - [2.0, -1.0]) < 0.5
+
+
 @pytest.mark.parametrize("name", SEARCHES)
 def test_towards_a_goal_out_of_reach_every_action_is_at_the_edge_of_the_box(name):
     plan = planners.make(name, iterations=40)(PointWorld(), [problem(goal=(100.0, 0.0))])[0]

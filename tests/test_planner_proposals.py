@@ -44,6 +44,16 @@ def test_proposals_alone_reach_a_goal_without_a_search():
     assert world.calls == [1] * 5  # four to grow the plan, one for its latents
 
 
+@pytest.mark.parametrize("name", BOTH)
+def test_proposals_begin_with_what_is_committed_and_go_on_from_where_it_leads(name):
+    committed = np.array([[-1.0, 0.5], [0.25, 0.0]])
+    planner = planners.make(name, samples=4, reach=5, arrivals=1)
+    plan = planner(ProposingWorld(spread=0.1), [problem(committed=committed), problem()])[0]
+    for actions in (plan.actions[None], plan.elites, plan.candidates):
+        np.testing.assert_array_equal(actions[:, 0, :4], np.tile(committed.ravel(), (len(actions), 1)))
+    assert np.linalg.norm(plan.latents[-1] - [2.0, -1.0]) < 0.01
+
+
 def test_of_several_times_of_arrival_the_best_by_predicted_cost_is_taken():
     sum_of_distances = planners.make("propose", cost="sum", reach=8, arrivals=4)
     plan = sum_of_distances(ProposingWorld(), [problem(goal=(0.5, 0.0))])[0]

@@ -10,6 +10,7 @@ import numpy as np
 
 from agent.planner import Plan, Problem
 from agent.planners.sampling import Cost, RolloutPlanner
+from agent.planners.space import box
 
 
 @dataclass(frozen=True)
@@ -57,16 +58,17 @@ def roll(model: Any, problems: Sequence[Problem], horizon: int, times: np.ndarra
     The first go to the likeliest mean at every block, one plan for each time of arrival; the others are drawn.
     """
     count = len(times) + samples
-    low, high = (np.tile(bound, model.action_block) for bound in (model.action_low, model.action_high))
+    boxes = np.array([box(model, horizon, problem.committed) for problem in problems])  # (P, 2, H, k*A)
+    size = boxes.shape[-1]
     shares = np.stack([problem.rng.random((samples, horizon)) for problem in problems])
-    noise = np.stack([problem.rng.standard_normal((samples, horizon, len(low))) for problem in problems])
+    noise = np.stack([problem.rng.standard_normal((samples, horizon, size)) for problem in problems])
     goals, seen, done = (
         np.repeat(np.stack([getattr(problem, part) for problem in problems]), count, axis=0)
         for part in ("goal", "context", "past_actions")
     )
     left = np.tile(np.resize(times, count), len(problems))[:, None]
 
-    plans = np.empty((len(problems), count, horizon, len(low)), np.float32)
+    plans = np.empty((len(problems), count, horizon, size), np.float32)
     for block in range(horizon):
         if block:
             taken = plans[:, :, block - 1].reshape(len(seen), 1, -1)
@@ -76,7 +78,8 @@ def roll(model: Any, problems: Sequence[Problem], horizon: int, times: np.ndarra
             done = done[:, done.shape[1] + 1 - seen.shape[1] :]  # the blocks between what is still seen
         mixtures = model.propose(seen[:, -1], goals, np.maximum(left - block, 1))
         weights, means, spreads = (part.reshape(len(problems), count, *part.shape[1:]) for part in mixtures)
-        plans[:, :, block] = np.clip(pick(weights, means, spreads, shares[..., block], noise[:, :, block]), low, high)
+        blocks = pick(weights, means, spreads, shares[..., block], noise[:, :, block])
+        plans[:, :, block] = np.clip(blocks, boxes[:, :1, block], boxes[:, 1:, block])
     return plans
 
 

@@ -74,14 +74,14 @@ class RolloutPlanner:
         if self.horizon > model.horizon:
             raise BadInput(f"this model predicts {model.horizon} blocks at most, not {self.horizon}: lower horizon")
         started = time.perf_counter()
-        space = SearchSpace.of(model, self.horizon)
+        spaces = [SearchSpace.of(model, self.horizon, problem.committed) for problem in problems]
         rollouts = Rollouts(model, self.cost, problems)
 
         def late() -> bool:
             now = time.perf_counter()
             return deadline is not None and now + (now - started) / rollouts.count > deadline
 
-        searches = [self.search(space, problem, late) for problem in problems]
+        searches = [self.search(space, problem, late) for space, problem in zip(spaces, problems, strict=True)]
         last: dict[int, np.ndarray] = {}
         iterations: Counter[int] = Counter()
         found: dict[int, Found] = {}
@@ -90,14 +90,14 @@ class RolloutPlanner:
             candidates: dict[int, np.ndarray] = {}
             for number, costs in sent.items():
                 try:
-                    candidates[number] = space.actions(searches[number].send(costs))
+                    candidates[number] = spaces[number].actions(searches[number].send(costs))
                 except StopIteration as stop:
                     found[number] = stop.value
             last |= candidates
             iterations.update(candidates.keys())
             sent = rollouts.costs(candidates) if candidates else {}
 
-        answers = {number: space.actions(found[number].answers) for number in range(len(problems))}
+        answers = {number: space.actions(found[number].answers) for number, space in enumerate(spaces)}
         predicted = rollouts.latents(answers)
         total = time.perf_counter() - started
         ms = {"search": total - rollouts.seconds, "rollout": rollouts.seconds, "total": total}
@@ -113,7 +113,7 @@ class RolloutPlanner:
                     latents=predicted[number][best],
                     distances=distances[best],
                     cost=float(costs[best]),
-                    elites=space.actions(found[number].elites),
+                    elites=spaces[number].actions(found[number].elites),
                     candidates=last.get(number, answers[number]),
                     iterations=iterations[number],
                     ms={phase: 1e3 * seconds for phase, seconds in ms.items()},

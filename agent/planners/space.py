@@ -12,31 +12,31 @@ class SearchSpace:
     """Action blocks in units of the training data: 0 is its mean action, 1 its standard deviation."""
 
     mean: np.ndarray
-    """Of one block, in the task's units `(k*A,)`, like `std`, `low` and `high`."""
+    """Of one block, in the task's units `(k*A,)`, like `std`."""
     std: np.ndarray
     low: np.ndarray
+    """Of a plan, in the task's units `(H, k*A)`, like `high`."""
     high: np.ndarray
-    blocks: int
     action_dim: int
 
     @classmethod
-    def of(cls, model: WorldModel, blocks: int) -> "SearchSpace":
-        """The space of plans of some `blocks` for `model`."""
-        of_action = (model.action_mean, model.action_std, model.action_low, model.action_high)
-        mean, std, low, high = (np.tile(np.asarray(value, np.float64), model.action_block) for value in of_action)
-        return cls(mean, np.maximum(std, 1e-6), low, high, blocks, model.action_dim)
+    def of(cls, model: WorldModel, blocks: int, committed: np.ndarray | None = None) -> "SearchSpace":
+        """The space of plans of some `blocks` for `model` that begin with the actions `committed` `(C, A)`."""
+        of_action = (model.action_mean, model.action_std)
+        mean, std = (np.tile(np.asarray(value, np.float64), model.action_block) for value in of_action)
+        return cls(mean, np.maximum(std, 1e-6), *box(model, blocks, committed), model.action_dim)
 
     @property
     def shape(self) -> tuple[int, int]:
         """Of one candidate: `(H, k*A)`."""
-        return self.blocks, len(self.mean)
+        return self.low.shape
 
     def clamp(self, candidates: np.ndarray) -> np.ndarray:
-        """Candidates `(..., k*A)` moved into the box."""
+        """Candidates `(..., H, k*A)` moved into the box."""
         return np.clip(candidates, (self.low - self.mean) / self.std, (self.high - self.mean) / self.std)
 
     def actions(self, candidates: np.ndarray) -> np.ndarray:
-        """Candidates `(..., k*A)` in the task's units, float32, never outside the box."""
+        """Candidates `(..., H, k*A)` in the task's units, float32, never outside the box."""
         actions = (self.mean + self.std * candidates).astype(np.float32)
         return np.clip(actions, self.low.astype(np.float32), self.high.astype(np.float32))
 
@@ -44,7 +44,7 @@ class SearchSpace:
         """Where a search starts `(H, k*A)`: what is left of the last plan `(L, k*A)`, then the mean action."""
         start = np.zeros(self.shape)
         if leftover is not None:
-            kept = min(len(leftover), self.blocks)
+            kept = min(len(leftover), len(start))
             start[:kept] = (leftover[:kept] - self.mean) / self.std
         return self.clamp(start)
 
@@ -54,7 +54,7 @@ class SearchSpace:
         Time runs over single actions, through the blocks. White noise (0) averages out over a plan; red noise (2)
         wanders, so that some candidates really go somewhere.
         """
-        steps = self.blocks * len(self.mean) // self.action_dim
+        steps = self.low.size // self.action_dim
         noise = rng.standard_normal((count, steps, self.action_dim))
         if colour and steps > 1:
             frequency = np.fft.rfftfreq(steps)
@@ -67,3 +67,14 @@ class SearchSpace:
             gain /= np.sqrt((twice * gain**2).sum() / steps)
             noise = np.fft.irfft(np.fft.rfft(noise, axis=1) * gain[:, None], n=steps, axis=1)
         return noise.reshape(count, *self.shape)
+
+
+def box(model: WorldModel, blocks: int, committed: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Where plans may lie, in the task's units: bounds `(H, k*A)` that leave `committed` `(C, A)` no choice."""
+    low, high = (
+        np.tile(np.asarray(bound, np.float64), (blocks, model.action_block))
+        for bound in (model.action_low, model.action_high)
+    )
+    if committed is not None:
+        low[0, : committed.size] = high[0, : committed.size] = committed.ravel()
+    return low, high
