@@ -3,10 +3,12 @@
     python -m agent.bench --env pusht --model qqworld.onnx
 
 Encode: one picture. Rollout: 300 candidates from one latent. Plan: CEM as LeWM publishes it (300 candidates, 30
-iterations, horizon 5), split into phases. The GEMM limit is the time that the model's multiply-adds would take in one
-large matrix product.
+iterations, horizon 5), split into phases. Picture to plan: encoding and planning with the planner that the file was
+tuned for and with those that use its proposals. The GEMM limit is the time that the model's multiply-adds would take in
+one large matrix product.
 """
 
+import dataclasses
 import json
 import time
 from collections.abc import Callable, Iterable
@@ -39,7 +41,7 @@ class Bench:
     threads: int | None = None
     """Threads on the CPU; all cores if left out."""
     seconds: float = 5.0
-    """Time to spend on each measurement, of which there are four."""
+    """Time to spend on each measurement, of which there are up to six."""
     json: bool = False
     """Print the numbers as JSON instead of a table."""
 
@@ -70,13 +72,13 @@ def gemm_rate(threads: int, seconds: float = 1.0) -> float:
     return GEMM**3 / measure(lambda: session.run(None, {"x": x, "y": y}), seconds).min() * 1e3
 
 
-def problem(model: OnnxWorldModel) -> planners.Problem:
-    """Something to plan: from one random picture to another."""
+def problem(model: OnnxWorldModel, context: int = 1) -> planners.Problem:
+    """Something to plan: from some random pictures to another."""
     rng = np.random.default_rng(0)
-    pictures = rng.integers(0, 256, (2, model.image_size, model.image_size, 3), dtype=np.uint8)
-    start, goal = model.encode(pictures)
-    block = model.action_dim * model.action_block
-    return planners.Problem(start[None], np.empty((0, block), np.float32), goal, np.random.default_rng(0))
+    pictures = rng.integers(0, 256, (context + 1, model.image_size, model.image_size, 3), dtype=np.uint8)
+    *seen, goal = model.encode(pictures)
+    past = np.zeros((context - 1, model.action_dim * model.action_block), np.float32)
+    return planners.Problem(np.stack(seen), past, goal, np.random.default_rng(0))
 
 
 def rollout_inputs(model: OnnxWorldModel, candidates: int = CANDIDATES) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -99,12 +101,25 @@ def bench(model: OnnxWorldModel, threads: int, seconds: float) -> dict[str, dict
     plans: list[planners.Plan] = []
     measure(lambda: plans.append(planner(model, [given])[0]), seconds, warm_up=1, least=3)
     rows |= {f"plan: {phase}": _row(plan.ms[phase] for plan in plans[1:]) for phase in ("search", "rollout", "total")}
+    for name in dict.fromkeys([model.planner.get("name"), *(["guided", "propose"] if model.proposes else [])]):
+        own = planners.make_for(model, name)
+        rows[f"picture to plan: {own.name}"] = _row(measure(_from_picture(model, own, picture), seconds))
     for name, work in (
         ("encode", model.multiply_adds("latent")),
         ("rollout", CANDIDATES * model.multiply_adds("latents_1")),
     ):
         rows[name] |= {"multiply_adds": work, "of_gemm_limit": 1e3 * work / rate / rows[name]["p50"]}
     return rows | {"gemm": {"multiply_adds_per_second": rate}}
+
+
+def _from_picture(model: OnnxWorldModel, planner: planners.Planner, picture: np.ndarray) -> Callable[[], object]:
+    given = problem(model, planner.context)
+
+    def plan() -> None:
+        context = np.concatenate([given.context[:-1], model.encode(picture)])
+        planner(model, [dataclasses.replace(given, context=context)])
+
+    return plan
 
 
 def _row(times: Iterable[float]) -> dict[str, float]:
@@ -114,10 +129,10 @@ def _row(times: Iterable[float]) -> dict[str, float]:
 
 def table(rows: dict[str, dict[str, float]]) -> str:
     """The measurements for people."""
-    lines = [f"{'ms':<16}{'p50':>10}{'p95':>10}{'best':>10}{'M mult-adds':>14}{'of GEMM limit':>16}"]
+    lines = [f"{'ms':<26}{'p50':>10}{'p95':>10}{'best':>10}{'M mult-adds':>14}{'of GEMM limit':>16}"]
     for name, row in rows.items():
         if name != "gemm":
-            line = f"{name:<16}{row['p50']:>10.2f}{row['p95']:>10.2f}{row['best']:>10.2f}"
+            line = f"{name:<26}{row['p50']:>10.2f}{row['p95']:>10.2f}{row['best']:>10.2f}"
             if "multiply_adds" in row:
                 line += f"{row['multiply_adds'] / 1e6:>14,.1f}{row['of_gemm_limit']:>15.0%}"
             lines.append(line)
