@@ -139,11 +139,11 @@ class RealtimeAgent:
 
     def _schedule(self, timed: Timed) -> None:
         """Commit to a plan from its start on, unless that moment has passed."""
-        self._newest = timed
         self._expected_s = max(timed.ms / 1e3, FORGET * self._expected_s)
         if timed.goal is not self._goal or timed.start < self._step:
             self._asked_at = -math.inf
             return
+        self._newest = timed
         actions = timed.plan.actions.reshape(-1, self.model.action_dim)
         planned = {timed.begin + number: action for number, action in enumerate(actions)}
         self._ahead = {step: action for step, action in self._ahead.items() if self._step <= step < timed.start}
