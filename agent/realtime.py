@@ -139,6 +139,7 @@ class RealtimeAgent:
 
     def _schedule(self, timed: Timed) -> None:
         """Commit to a plan from its start on, unless that moment has passed."""
+        self._asked_for = -1  # it came, be it too late
         self._expected_s = max(timed.ms / 1e3, FORGET * self._expected_s)
         if timed.goal is not self._goal or timed.start < self._step:
             self._asked_at = -math.inf

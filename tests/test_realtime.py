@@ -144,6 +144,23 @@ def test_a_late_plan_is_missed_and_the_old_one_goes_on(task):
     assert after.new_plan or after.clock.plan_age_ms > reaction_ms + 1e3 * 4 / HZ
 
 
+def test_a_plan_that_is_ready_before_its_moment_is_not_missed(task):
+    """Plans take half of the time that the slow rehearsal made the agent expect."""
+
+    class Hurrying:
+        horizon, replan, context, plans = 5, 1, 1, 0
+
+        def __call__(self, model, problems, deadline=None):
+            self.plans += 1
+            time.sleep(0.07 if self.plans <= 2 else 0.03)
+            return planner()(model, problems)
+
+    records = run(task, RealtimeAgent(room_world(), Hurrying()), steps=40)
+    first = next(record for record in records if record.new_plan)
+    assert first.step >= 3  # expected after 70 ms, ready after 30
+    assert records[-1].clock.misses == 0
+
+
 def test_a_deadline_keeps_an_anytime_planner_in_time(task):
     agent = RealtimeAgent(room_world(slow_s=0.01), planner(iterations=1000))
     records = run(task, agent, steps=50)
