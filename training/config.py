@@ -84,6 +84,8 @@ class Config:
     """Let the prediction error also count predictions that roll on from a window's first frame alone."""
     teacher_forcing: bool = True
     """Let the prediction error count predictions from true latents; without them --open-loop costs half."""
+    inverse: float = 0.0
+    """Weight of a head that must tell the actions between two latents of a window: it keeps small things in sight."""
     frames: int | None = None
     """Frames of a training window; as many as published for the objective if left out."""
     steps: int = 10_000
@@ -126,6 +128,8 @@ class Config:
                 raise BadInput(f"--{name.replace('_', '-')} must be at least 1, got {getattr(self, name)}")
         if self.frames is not None and self.frames < 2:
             raise BadInput(f"--frames must be at least 2, one to predict from and one to predict, got {self.frames}")
+        if self.inverse < 0 or (self.inverse and self.encoder_from):
+            raise BadInput("--inverse is not negative, and teaches the encoder: leave it out with --encoder-from")
         if not (self.teacher_forcing or self.open_loop):
             raise BadInput("--no-teacher-forcing leaves nothing to learn from: add --open-loop")
         if self.batch < 2:

@@ -65,7 +65,9 @@ class Trainer:
         model = build(config.preset, data.action_dim, network)
         model.set_action_scale(torch.from_numpy(mean), torch.from_numpy(std))
         objective = config.make_objective(latent=model.latent, action_size=block * data.action_dim)
-        self.learner = Learner(model, objective, config.open_loop, config.teacher_forcing).to(self.device)
+        self.learner = Learner(model, objective, config.open_loop, config.teacher_forcing, config.inverse).to(
+            self.device
+        )
         seen = data if config.encoder_from is None else keep_encoder(model, config.encoder_from, data)
         windows = Windows.of(seen, train, objective.frames, block, mean)
         order = Order(len(windows), config.batch, config.seed)

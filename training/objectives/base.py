@@ -14,6 +14,10 @@ class Loss(NamedTuple):
     terms: dict[str, Tensor]
     weights: dict[str, float]
 
+    def plus(self, name: str, term: Tensor, weight: float) -> "Loss":
+        """The loss with one more term."""
+        return Loss(self.total + weight * term, {**self.terms, name: term}, {**self.weights, name: weight})
+
 
 class Objective(nn.Module):
     """Prediction MSE plus `weights[name] * terms[name]`; both sides of the prediction get gradient.
