@@ -33,7 +33,7 @@ def learner_of(name: str) -> Learner:
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.2)
     settings = {"queue": 1} if name == "qqworld" else {}
-    return Learner(model, objectives.make(name, latent=32, **settings))
+    return Learner(model, objectives.make(name, latent=32, **settings), inverse=0.5 if name == "lewm" else 0.0)
 
 
 def batches(name: str) -> list[tuple[torch.Tensor, torch.Tensor]]:
