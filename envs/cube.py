@@ -89,11 +89,14 @@ class Cube(MujocoTask):
     def expert(self, rng) -> Policy:
         """OGBench's Markov oracle with per-episode noise; as soon as the cube is placed it gets a new target."""
         oracle = CubeMarkovOracle(env=self._ogbench, min_norm=0.4)
-        oracle.reset(None, None)  # it draws the arm's last pose from numpy's global generator; never used here
+        oracle.reset(None, None)
         noise = rng.uniform(0, 0.1) * NOISE
         bounds = self._ogbench._target_sampling_bounds
         target = np.array([*rng.uniform(*bounds), 0.02])
         yaw = rng.uniform(0, 2 * np.pi)
+        # The pose that the arm takes once the cube is placed; the oracle drew it from numpy's global generator.
+        oracle._final_pos = rng.uniform(*self._ogbench._arm_sampling_bounds)
+        oracle._final_yaw = rng.uniform(-np.pi, np.pi)
         self._contact = 0.0
 
         def policy(state):

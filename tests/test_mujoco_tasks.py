@@ -92,6 +92,16 @@ def test_the_cube_is_lifted_and_set_down_again_and_again(cube):
     assert np.count_nonzero(np.diff(lifted.astype(int)) == 1) >= 2
 
 
+def test_an_episode_of_cube_has_no_randomness_but_its_own(cube, monkeypatch):
+    """OGBench's oracle draws from numpy's global generator, of which no seed of ours knows."""
+    episodes = []
+    for extreme in (np.minimum, np.maximum):
+        monkeypatch.setattr(np.random, "uniform", lambda low, high, extreme=extreme: extreme(low, high))
+        episodes.append(cube.episode(np.random.default_rng(3), 120)[0])
+
+    np.testing.assert_array_equal(*episodes)
+
+
 def test_no_goal_cube_is_in_the_picture(cube):
     """Two goals, one state: the same picture."""
     state = cube.start(np.random.default_rng(4))
