@@ -21,15 +21,15 @@ lint: .venv/full
 
 # The shipped models of TASK made anew: says beforehand how long it will take, and goes on where it was stopped.
 reproduce: .venv/full system
-	$(BIN)/python -m export.reproduce --env $(TASK)
+	$(BIN)/python -m study.reproduce --env $(TASK)
 
 # The README's table for TASK: every planner, near and far goals.
 results: .venv/base system
-	$(BIN)/python -m export.measure --env $(TASK)
+	$(BIN)/python -m study.measure --env $(TASK)
 
 # The window on each task, and a moving picture of it.
 screenshots: .venv/base system
-	$(BIN)/python -m agent.screenshots --out docs
+	$(BIN)/python -m study.screenshots --out docs
 
 # One look tells whether the data is any good.
 sheets: .venv/base system

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 import envs
-from agent.assemble import make_agent, make_stage
-from agent.film import film
-from agent.frame import provider
-from agent.session import Settings
-from agent.video import Video
-from agent.viewer import Viewer
-from agent.window import has_display
-from agent.world_model import PRETRAINED
+from agent.episodes.sequence import Settings
+from agent.factory import make_agent, make_stage
+from agent.viewer.app import Viewer
+from agent.viewer.frame import provider
+from agent.viewer.headless import film
+from agent.viewer.video import Video
+from agent.viewer.window import has_display
+from agent.world_models.registry import PRETRAINED
 from envs import OFFSET
 from envs.errors import BadInput, parse, run
 

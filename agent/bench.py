@@ -18,10 +18,10 @@ import numpy as np
 import onnxruntime as ort
 from onnx import TensorProto, helper
 
-from agent import planner as planners
-from agent.onnx_model import OnnxWorldModel
-from agent.onnx_session import available_cores
-from agent.world_model import find
+from agent import planning as planners
+from agent.world_models.onnx import OnnxWorldModel
+from agent.world_models.ort import available_cores
+from agent.world_models.registry import find
 from envs.errors import BadInput, parse, run
 
 CANDIDATES = 300

@@ -18,12 +18,12 @@ from typing import Any
 from tqdm import tqdm
 
 import envs
-from agent import planner as planners
-from agent import report, summary
-from agent.agents import RULES, check_fit
-from agent.results import Key, Results
-from agent.statistics import Rate
-from agent.workers import Chosen, Conditions, Job, load, run_here, run_in_processes, run_on_ray
+from agent import planning as planners
+from agent.episodes.agents import RULES, check_fit
+from agent.evaluation import report, summary
+from agent.evaluation.results import Key, Results
+from agent.evaluation.statistics import Rate
+from agent.evaluation.workers import Chosen, Conditions, Job, load, run_here, run_in_processes, run_on_ray
 from envs import OFFSET
 from envs.errors import BadInput, parse, run
 

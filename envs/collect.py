@@ -27,8 +27,8 @@ import numpy as np
 from tqdm import tqdm
 
 import envs
-from envs import store
 from envs.base import Look, Task
+from envs.dataset import writer as store
 from envs.errors import BadInput, parse, run
 
 COLLECTOR = 3  # goes up when the same settings give other data

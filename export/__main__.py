@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from agent import planner as planners
-from agent.onnx_model import OnnxWorldModel
+from agent import planning as planners
+from agent.world_models.onnx import OnnxWorldModel
 from envs.errors import BadInput, parse, run
 from export import card, parity
 from export.lewm import read_lewm

@@ -1,6 +1,6 @@
 """The model card: what a file is, where it comes from, and how closely it follows torch."""
 
-from agent.onnx_model import OnnxWorldModel
+from agent.world_models.onnx import OnnxWorldModel
 from export.parity import Parity
 from export.work import naive_multiply_adds
 from models import WorldModel

@@ -16,7 +16,7 @@ from models import Proposals, WorldModel
 from models.conv import FlattenChannelsLast
 from models.layers import ActionEncoder
 from models.moments import Moments, central
-from models.proposals import NARROWEST, WIDEST
+from models.proposal_network import NARROWEST, WIDEST
 from models.vit import Block as ViTBlock
 from models.vit import ViT
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from onnx import ModelProto, TensorProto, helper
 
-from agent import model_file
-from agent.model_file.metadata import SINCE, Metadata
+from agent.world_models import file as model_file
+from agent.world_models.file.metadata import SINCE, Metadata
 from export import rollout
 from export.graph import Graph
 from export.networks import emit_encode, emit_proposals

@@ -7,10 +7,11 @@ from typing import cast
 import numpy as np
 import torch
 
-import agent.world_model
+import agent.world_models.base
 import envs
-from agent.onnx_model import OnnxWorldModel
-from agent.planner import Problem, make
+from agent.planning import make
+from agent.planning.base import Problem
+from agent.world_models.onnx import OnnxWorldModel
 from models import Proposals, WorldModel
 
 TOLERANCE = {"float32": 1e-4, "float16": 5e-2}
@@ -125,7 +126,7 @@ def _same_elites(reference: TorchWorldModel, file: OnnxWorldModel, latents: np.n
     found = []
     for model in (reference, file):
         problem = Problem(latents[:1], nothing, latents[-1], np.random.default_rng(seed))
-        found.append(planner(cast(agent.world_model.WorldModel, model), [problem])[0].elites)
+        found.append(planner(cast(agent.world_models.base.WorldModel, model), [problem])[0].elites)
     return np.array_equal(found[0], found[1])
 
 

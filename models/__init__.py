@@ -6,7 +6,7 @@ setting of the preset changed.
 """
 
 from models.presets import PRESETS, Compact, Paper, build, settings
-from models.proposals import Proposals
+from models.proposal_network import Proposals
 from models.world_model import WorldModel
 
 __all__ = ["PRESETS", "Compact", "Paper", "Proposals", "WorldModel", "build", "settings"]

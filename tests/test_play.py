@@ -12,13 +12,13 @@ from pathlib import Path
 import imageio.v3 as imageio
 import numpy as np
 import pytest
-from stage_for_tests import virtual_screen
 
 import envs
 import play
-from agent import screenshots
-from agent.frame import HEIGHT, WIDTH
+from agent.viewer.frame import HEIGHT, WIDTH
 from envs import BadInput
+from study import screenshots
+from tests.agent.viewer.playing import virtual_screen
 
 ROOT = Path(__file__).parent.parent
 QUICK = ["--env", "two-room", "--model", "simulator", "--plan", "candidates=16", "iterations=2", "cost=sum"]
@@ -121,7 +121,7 @@ def test_as_long_as_no_model_is_shipped_the_expert_plays(call, monkeypatch, tmp_
 
 def test_a_model_of_ones_own_plays_and_its_episodes_are_logged(call, tmp_path):
     for _ in range(2):
-        call("--env", "two-room", "--model", "analytic_world:PixelRoomWorld", "--planner", "mppi", "--plan",
+        call("--env", "two-room", "--model", "tests.analytic_world:PixelRoomWorld", "--planner", "mppi", "--plan",
              "iterations=2", "--episodes", 2, "--steps", 3, "--seed", 5, "--log", "log.jsonl")  # fmt: skip
     lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     assert [(line["seed"], line["pair"], line["steps"]) for line in lines] == [(5, 0, 3), (5, 1, 3)] * 2
@@ -151,7 +151,7 @@ def test_a_goal_is_a_pair_s_random_numbers_or_a_picture(call, tmp_path, goal):
 
 
 def test_real_time_and_a_time_for_plans_are_taken_into_account(call, tmp_path):
-    quick = ["--env", "two-room", "--model", "analytic_world:RoomWorld", "--episodes", 1, "--steps", 8]
+    quick = ["--env", "two-room", "--model", "tests.analytic_world:RoomWorld", "--episodes", 1, "--steps", 8]
     call(*quick, "--realtime", "--plan-ms", 50, "--log", "log.jsonl")
     line = json.loads((tmp_path / "log.jsonl").read_text())
     assert line["realtime"]

@@ -12,7 +12,7 @@ FORBIDDEN = {
     "agent": {"torch", "models", "training", "export", "onnxscript"},
     "envs": {"torch", "agent", "models", "training", "export", "onnx", "onnxruntime"},
     "models": {"envs", "agent", "training", "export"},
-    "training": {"agent", "envs", "export"},
+    "training": {"agent", "export", "gymnasium", "mujoco", "pymunk"},
     "export": {"training"},
 }
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import models
+from envs.errors import BadInput
 from training import objectives
-from training.errors import BadInput
 from training.run_folder import RunFolder
 
 COMPACT_LR = 1e-3

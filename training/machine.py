@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from training.errors import BadInput
+from envs.errors import BadInput
 
 
 def pick_device(name: str) -> torch.device:

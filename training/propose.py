@@ -21,18 +21,18 @@ from torch import nn
 from tqdm import tqdm
 
 import models
-from training.dataset import open_dataset
-from training.errors import BadInput, run
-from training.latents import latents_of, read_model
+from envs.dataset.reader import open_dataset
+from envs.errors import BadInput, run
+from training.data.latents import latents_of, read_model
+from training.data.windows import Order, split
 from training.machine import pick_device, seed_of, threads
-from training.optimiser import learning_rate, pack, unpack
-from training.proposals import Hindsight, Samples, aimed, loss, make_network, measure, sample_rows
+from training.phases.hindsight import Hindsight, Samples, aimed, loss, make_network, measure, sample_rows
+from training.phases.optimiser import learning_rate, pack, unpack
+from training.phases.stopwatch import Stopwatch
+from training.phases.trainer import Diverged
 from training.provenance import FREE, git_revision, versions
 from training.run_folder import RunFolder
-from training.stopwatch import Stopwatch
 from training.train import conduct, say
-from training.trainer import Diverged
-from training.windows import Order, split
 
 FOLDER = "proposals"
 WARMUP, CLIP = 0.01, 1.0

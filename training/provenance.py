@@ -7,9 +7,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from envs.dataset.reader import Dataset
 from training.config import Config
-from training.dataset import Dataset
-from training.learner import Learner
+from training.phases.learner import Learner
 
 FREE = {"steps", "device", "threads", "checkpoint_every", "versions", "git", "path"}
 """Settings that may change when a run goes on: they do not change what it computes."""

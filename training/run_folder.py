@@ -15,7 +15,7 @@ import safetensors.torch
 import torch
 from safetensors import SafetensorError
 
-from training.errors import BadInput
+from envs.errors import BadInput
 
 with contextlib.suppress(ImportError):
     import fcntl

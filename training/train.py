@@ -15,9 +15,9 @@ import torch.distributed
 import tyro
 from tqdm import tqdm
 
+from envs.errors import run
 from training.config import Config
-from training.errors import run
-from training.trainer import Diverged, Trainer
+from training.phases.trainer import Diverged, Trainer
 
 
 def say(text: str) -> None:

@@ -7,7 +7,7 @@
 import inspect
 from typing import Any
 
-from training.errors import BadInput
+from envs.errors import BadInput
 from training.objectives.base import Loss, NoRegulariser, Objective
 from training.objectives.lewm import LeWM
 from training.objectives.pldm import PLDM

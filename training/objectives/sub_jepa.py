@@ -5,7 +5,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from training.errors import BadInput
+from envs.errors import BadInput
 from training.objectives.base import Objective, directions, project
 from training.objectives.lewm import statistic
 

@@ -1,0 +1,1 @@
+"""The window, the video and everything that draws."""

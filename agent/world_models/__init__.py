@@ -1,0 +1,1 @@
+"""World models: the contract, the simulator as one, files as others, and how names find them."""

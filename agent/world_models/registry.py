@@ -1,0 +1,52 @@
+"""How a name on the command line becomes a world model: a file, a shipped file, the simulator, or a class."""
+
+import importlib
+from pathlib import Path
+
+import envs
+from agent.world_models.base import WorldModel
+from envs import BadInput, Task
+
+PRETRAINED = Path(__file__).parents[2] / "pretrained"
+"""Shipped models: `<task>/<name>.onnx`."""
+SIMULATOR = "agent.world_models.simulator:SimulatorWorldModel"
+
+
+def load(model: str, task: Task | str, device: str = "auto", threads: int | None = None) -> WorldModel:
+    """The world model that `model` names, for `task`.
+
+    `model` is a file, the name of a file under `pretrained/<task>/`, `simulator`, or `package.module:Class`, which is
+    called with a task of its own; `device` and `threads` are for files.
+    """
+    task = envs.make(task) if isinstance(task, str) else task
+    name = task.name
+    if (file := find(model, name)) is not None:
+        from agent.world_models.onnx import OnnxWorldModel
+
+        loaded: WorldModel = OnnxWorldModel(file, device=device, threads=threads)
+    else:
+        loaded = _import(SIMULATOR if model == "simulator" else model)(envs.make(name))
+    if loaded.task != name:
+        raise BadInput(f"{model} is a model of {loaded.task}, not of {name}: choose another model or another task")
+    if loaded.action_dim != len(task.action_names):
+        raise BadInput(f"{model} takes {loaded.action_dim} numbers an action, but {name} has {len(task.action_names)}")
+    return loaded
+
+
+def find(model: str, task: str) -> Path | None:
+    """The file that `model` names, here or under `pretrained/<task>/`; None when it names a class."""
+    for file in (Path(model), PRETRAINED / task / model):
+        if file.is_file():
+            return file
+    if ":" in model or model == "simulator":
+        return None
+    shipped = ", ".join(sorted(file.name for file in (PRETRAINED / task).glob("*.onnx"))) or "nothing yet"
+    raise BadInput(f"there is no model {model}, here or under pretrained/{task}/, which holds {shipped}")
+
+
+def _import(model: str) -> type:
+    module, _, name = model.partition(":")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise BadInput(f"{model} is neither a file nor a class that can be imported ({error})") from error

@@ -1,0 +1,1 @@
+"""What stands above all rooms: making the shipped models again, measuring them, picturing them."""

@@ -1,0 +1,1 @@
+"""Data for training: windows of frames, and latents of a kept encoder."""

@@ -1,0 +1,1 @@
+"""How good a run is: held-out errors, normality, probes, speed."""

@@ -1,0 +1,1 @@
+"""What is learned in turn: encoder and predictor, then proposals."""
