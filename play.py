@@ -12,10 +12,10 @@ from typing import Any, Literal
 
 import envs
 from agent.episodes.sequence import Settings
-from agent.factory import make_agent, make_stage
+from agent.factory import make_agent, make_playback
 from agent.viewer.app import Viewer
 from agent.viewer.frame import provider
-from agent.viewer.headless import film
+from agent.viewer.headless import run_headless
 from agent.viewer.video import Video
 from agent.viewer.window import has_display
 from agent.world_models.registry import PRETRAINED
@@ -105,22 +105,22 @@ def play(settings: Play) -> None:
     episodes = settings.episodes or (None if window else VIDEO_EPISODES)
     steps = settings.steps or 2 * settings.offset
     chosen = Settings(settings.seed, episodes, steps, settings.offset, settings.realtime, settings.log)
-    with contextlib.closing(make_stage(settings.env, agent, settings.goal, chosen)) as stage:
+    with contextlib.closing(make_playback(settings.env, agent, settings.goal, chosen)) as playback:
         if path:
-            stage.film(Video(path, stage.session.task.control_hz))
+            playback.record(Video(path, playback.sequence.task.control_hz))
         if not window and not settings.headless:
             print("there is no display, so what the window would show goes into a video")
         if hasattr(agent, "model"):
             print(f"{settings.env}: {settings.model} on {provider(agent.model)}, planner {agent.planner.name}")
-        viewer = Viewer(stage, Path(), recording=path) if window else None
+        viewer = Viewer(playback, Path(), recording=path) if window else None
         try:
-            viewer.run() if viewer else film(stage)
+            viewer.run() if viewer else run_headless(playback)
         finally:
-            stage.close()
+            playback.close()
             for saved in viewer.saved if viewer else [path]:
                 print(f"saved {saved}")
-    said = [f"success {stage.history.rate} of {stage.history.rate.n}"]
-    if plans := stage.history.plans_per_second:
+    said = [f"success {playback.history.rate} of {playback.history.rate.n}"]
+    if plans := playback.history.plans_per_second:
         said.append(f"{plans:.3g} plans/s")
     if viewer:
         said.append(f"{viewer.frames_per_second:.0f} frames/s")

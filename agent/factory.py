@@ -1,4 +1,4 @@
-"""From names on a command line to an agent, and from an agent to the stage that it plays on."""
+"""From names on a command line to an agent, and from an agent to the playback that it plays on."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,10 +8,10 @@ from agent import planning as planners
 from agent.episodes import goals
 from agent.episodes.agents import ModelAgent, RuleAgent
 from agent.episodes.realtime import RealtimeAgent
-from agent.episodes.sequence import Leash, Session, Settings
-from agent.viewer.frame import Easel
+from agent.episodes.sequence import EpisodeSequence, Settings, StoppableModel
+from agent.viewer.frame import FrameRenderer
 from agent.viewer.latent_images import imagine
-from agent.viewer.threads import Stage
+from agent.viewer.threads import Playback
 from agent.world_models import registry as world_model
 
 
@@ -29,16 +29,16 @@ def make_agent(
     if rule is not None:
         return RuleAgent(rule)
     loaded = world_model.load(model, task, device)
-    leash: Any = Leash(loaded)
+    stoppable: Any = StoppableModel(loaded)
     kind = RealtimeAgent if realtime else ModelAgent
-    return kind(leash, planners.make_for(loaded, planner, plan), plan_ms)
+    return kind(stoppable, planners.make_for(loaded, planner, plan), plan_ms)
 
 
-def make_stage(task: str, agent: Any, goal: str = "pair", settings: Settings | None = None) -> Stage:
-    """The stage for an agent, with a task drawn as its model wants to see it; `goal` is what `--goal` takes."""
+def make_playback(task: str, agent: Any, goal: str = "pair", settings: Settings | None = None) -> Playback:
+    """The playback for an agent, with a task drawn as its model wants to see it; `goal` is what `--goal` takes."""
     model = getattr(agent, "model", None)
     world = envs.make(task, size=model.image_size, look=model.look) if model else envs.make(task)
     source = goals.parse(goal, world)
     world.close()  # who plays may draw in another thread
-    easel = Easel(task, agent, imagine(model), source)
-    return Stage(Session(world, agent, source, settings or Settings()), easel)
+    renderer = FrameRenderer(task, agent, imagine(model), source)
+    return Playback(EpisodeSequence(world, agent, source, settings or Settings()), renderer)

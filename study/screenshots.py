@@ -17,9 +17,9 @@ from tqdm import tqdm
 
 import envs
 from agent.episodes.sequence import Settings
-from agent.factory import make_agent, make_stage
+from agent.factory import make_agent, make_playback
 from agent.viewer.frame import View
-from agent.viewer.threads import Stage
+from agent.viewer.threads import Playback
 from agent.world_models.registry import PRETRAINED
 from envs.errors import BadInput, parse, run
 
@@ -51,36 +51,36 @@ class Screenshots:
     """Length of the film."""
 
 
-def stage_of(settings: Screenshots, task: str) -> Stage:
+def playback_of(settings: Screenshots, task: str) -> Playback:
     """Where a task is played for its picture."""
     shipped = (PRETRAINED / task / SHIPPED).exists()
     model = settings.model or (SHIPPED if shipped else "simulator")
     agent = make_agent(task, model, plan=settings.plan or (QUICK if model == "simulator" else ()))
-    stage = make_stage(task, agent, settings=Settings(seed=settings.seed))
-    stage.easel.imagination.wait(60)
-    return stage
+    playback = make_playback(task, agent, settings=Settings(seed=settings.seed))
+    playback.renderer.latent_images.wait(60)
+    return playback
 
 
 def shoot(settings: Screenshots, task: str) -> np.ndarray:
     """The frame at the chosen step."""
-    stage = stage_of(settings, task)
-    for record in itertools.islice(stage.session, settings.step + 1):
-        stage.show([record], View())
-    stage.close()
-    assert stage.canvas is not None
-    return stage.canvas.pixels
+    playback = playback_of(settings, task)
+    for record in itertools.islice(playback.sequence, settings.step + 1):
+        playback.show([record], View())
+    playback.close()
+    assert playback.canvas is not None
+    return playback.canvas.pixels
 
 
 def film(settings: Screenshots, task: str) -> tuple[list[np.ndarray], float]:
-    """The first frames of a session, and how many there are in a second."""
-    stage, frames = stage_of(settings, task), []
-    hz = stage.session.task.control_hz
+    """The first frames of a sequence, and how many there are in a second."""
+    playback, frames = playback_of(settings, task), []
+    hz = playback.sequence.task.control_hz
     count = round(settings.seconds * hz)
-    for record in tqdm(itertools.islice(stage.session, count), total=count, desc=task):
-        stage.show([record], View())
-        assert stage.canvas is not None
-        frames.append(stage.canvas.pixels)
-    stage.close()
+    for record in tqdm(itertools.islice(playback.sequence, count), total=count, desc=task):
+        playback.show([record], View())
+        assert playback.canvas is not None
+        frames.append(playback.canvas.pixels)
+    playback.close()
     return frames, hz
 
 

@@ -21,31 +21,31 @@ Command = Callable[[Episode], None]
 
 
 class Stopped(Exception):
-    """The session was told to stop in the middle of a plan."""
+    """The sequence was told to stop in the middle of a plan."""
 
 
-class Leash:
+class StoppableModel:
     """A world model that can be stopped between two rollouts and is asked by one thread at a time."""
 
     def __init__(self, model: Any):
-        self.unleashed, self._stop, self._lock = model, threading.Event(), threading.Lock()
+        self.wrapped, self._stop, self._lock = model, threading.Event(), threading.Lock()
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.unleashed, name)
+        return getattr(self.wrapped, name)
 
     def encode(self, observations: np.ndarray) -> np.ndarray:
         with self._lock:
-            return self.unleashed.encode(observations)
+            return self.wrapped.encode(observations)
 
     def rollout(self, context: np.ndarray, past_actions: np.ndarray, actions: np.ndarray) -> np.ndarray:
         if self._stop.is_set():
             raise Stopped
         with self._lock:
-            return self.unleashed.rollout(context, past_actions, actions)
+            return self.wrapped.rollout(context, past_actions, actions)
 
     def propose(self, latents: np.ndarray, goals: np.ndarray, blocks_left: np.ndarray) -> tuple[np.ndarray, ...]:
         with self._lock:
-            return self.unleashed.propose(latents, goals, blocks_left)
+            return self.wrapped.propose(latents, goals, blocks_left)
 
     def stop(self) -> None:
         """Refuse further rollouts."""
@@ -66,7 +66,7 @@ class Settings:
     log: Path | None = None
 
 
-class Session:
+class EpisodeSequence:
     """Iterate over it for the records of all episodes; between two of them it carries out what it was told.
 
     Commands may come from another thread. Without commands the records depend on the settings only, whoever reads

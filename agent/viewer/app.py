@@ -14,7 +14,7 @@ from agent.planning.base import Planner
 from agent.viewer import overlay as projection
 from agent.viewer.canvas import Box, pygame
 from agent.viewer.frame import GOAL_PANE, NOW, PANE, View
-from agent.viewer.threads import Stage
+from agent.viewer.threads import Playback
 from agent.viewer.video import Video
 from agent.viewer.window import frame_point, open_window, show
 
@@ -25,11 +25,11 @@ WHEEL_RAD = np.pi / 18
 
 
 class Viewer:
-    """A stage in a window; `tick` handles what the person did and shows the newest frame, `run` does so to the end."""
+    """A playback in a window: `tick` handles what the person did and shows the newest frame, `run` repeats it."""
 
-    def __init__(self, stage: Stage, folder: Path, recording: Path | None = None):
-        self.stage, self.session, self.pace = stage, stage.session, stage.pace
-        self.task, self.folder = stage.easel.task, folder
+    def __init__(self, playback: Playback, folder: Path, recording: Path | None = None):
+        self.playback, self.sequence, self.pace = playback, playback.sequence, playback.pace
+        self.task, self.folder = playback.renderer.task, folder
         self.view = View(recording=recording is not None)
         self.saved: list[Path] = [recording] if recording else []
         self.closed = False
@@ -39,23 +39,23 @@ class Viewer:
         self._clock = pygame.time.Clock()
         self._pushing: np.ndarray | None = None
         self._placing: tuple[int, np.ndarray, np.ndarray] | None = None
-        self._planners = available(self.session.agent)
+        self._planners = available(self.sequence.agent)
 
     def run(self) -> None:
-        """Show the session until it is over or the window is closed; raises what went wrong behind it."""
+        """Show the sequence until it is over or the window is closed; raises what went wrong behind it."""
         started, ticks = time.perf_counter(), 0
-        self.stage.start()
+        self.playback.start()
         try:
-            while not self.closed and not self.stage.over:
+            while not self.closed and not self.playback.over:
                 self.tick()
                 self._clock.tick(FPS)
                 ticks += 1
         finally:
             self.frames_per_second = ticks / (time.perf_counter() - started)
-            self.stage.close()
+            self.playback.close()
             pygame.display.quit()
-        if self.stage.error:
-            raise self.stage.error
+        if self.playback.error:
+            raise self.playback.error
 
     def tick(self) -> None:
         """One frame of the window."""
@@ -70,8 +70,8 @@ class Viewer:
             speed=self.pace.speed,
             frames_per_second=self.view.frames_per_second if steady else fps,
         )
-        if self.stage.canvas is not None:
-            show(self.stage.canvas)
+        if self.playback.canvas is not None:
+            show(self.playback.canvas)
 
     def handle(self, event: Any) -> None:
         """One key, click or drag."""
@@ -98,34 +98,34 @@ class Viewer:
         self.pace.step()
 
     def restart(self) -> None:
-        self.session.restart()
+        self.sequence.restart()
         self.pace.step()
 
     def next_pair(self) -> None:
-        self.session.next_pair()
+        self.sequence.next_pair()
         self.pace.step()
 
     def new_goal(self) -> None:
-        self.session.new_goal()
+        self.sequence.new_goal()
         self.pace.step()
         self.hint("a new goal")
 
     def toggle_planner(self) -> None:
-        if not hasattr(self.session.agent, "planning"):
-            self.hint(f"there is no planner: the agent is {self.session.agent.name}")
+        if not hasattr(self.sequence.agent, "planning"):
+            self.hint(f"there is no planner: the agent is {self.sequence.agent.name}")
             return
         self._change(planning=not self.view.planning)
-        self.session.set_planning(self.view.planning)
+        self.sequence.set_planning(self.view.planning)
 
     def switch_planner(self) -> None:
         """Plan with the next of the planners that the model allows, from the next plan on."""
         if not self._planners:
-            self.hint(f"there is no planner: the agent is {self.session.agent.name}")
+            self.hint(f"there is no planner: the agent is {self.sequence.agent.name}")
         elif len(self._planners) == 1:
             self.hint(f"{self._planners[0].name} is the only planner: this model has no proposals")
         else:
             self._planners.append(self._planners.pop(0))
-            self.session.set_planner(self._planners[0])
+            self.sequence.set_planner(self._planners[0])
             self.hint(f"planner {self._planners[0].name} from the next plan on")
 
     def toggle_candidates(self) -> None:
@@ -143,18 +143,18 @@ class Viewer:
     def record(self) -> None:
         """Begin a film, or finish the one that runs."""
         if self.view.recording:
-            self.stage.film(None)
+            self.playback.record(None)
             self.hint(f"saved {self.saved[-1]}")
         else:
             self.saved.append(self._unused("mp4"))
-            self.stage.film(Video(self.saved[-1], self.task.control_hz))
+            self.playback.record(Video(self.saved[-1], self.task.control_hz))
             self.hint(f"recording to {self.saved[-1]}")
         self._change(recording=not self.view.recording)
 
     def screenshot(self) -> None:
-        if self.stage.canvas is not None:
+        if self.playback.canvas is not None:
             self.saved.append(self._unused("png"))
-            imageio.imwrite(self.saved[-1], self.stage.canvas.pixels)
+            imageio.imwrite(self.saved[-1], self.playback.canvas.pixels)
             self.hint(f"saved {self.saved[-1]}")
 
     def toggle_help(self) -> None:
@@ -166,7 +166,7 @@ class Viewer:
     # ---- mouse ---------------------------------------------------------------------------------------------------
 
     def _press(self, point: np.ndarray) -> None:
-        record = self.stage.history.record
+        record = self.playback.history.record
         if record is None:
             return
         if NOW.contains(*point):
@@ -192,12 +192,12 @@ class Viewer:
             self._change(goal=tuple(placed.tolist()))
 
     def _release(self, point: np.ndarray) -> None:
-        record = self.stage.history.record
+        record = self.playback.history.record
         if self._pushing is not None and record is not None:
             drag = point - self._pushing
             push = projection.displacement(self.task, record.state, drag / PANE)
             if push is not None and np.linalg.norm(drag) >= SMALLEST_DRAG:
-                self.session.push(push)
+                self.sequence.push(push)
                 self.pace.step()
                 self.hint("pushed")
         elif self.view.goal is not None:
@@ -206,7 +206,7 @@ class Viewer:
         self._change(arrow=None, goal=None)
 
     def _turn(self, point: np.ndarray, notches: int) -> None:
-        record = self.stage.history.record
+        record = self.playback.history.record
         if record is not None and GOAL_PANE.contains(*point):
             goal = projection.turned(self.task, record.goal, notches * WHEEL_RAD)
             if goal is not None:
@@ -220,7 +220,7 @@ class Viewer:
         self._change(hint=words)
 
     def _aim(self, goal: np.ndarray) -> None:
-        self.session.aim(goal)
+        self.sequence.aim(goal)
         self.pace.step()
         self.hint("the goal is placed")
 
@@ -228,11 +228,11 @@ class Viewer:
         view = dataclasses.replace(self.view, **values)
         if view != self.view:
             self.view = view
-        if self.stage.view is not self.view:
-            self.stage.look(self.view)
+        if self.playback.view is not self.view:
+            self.playback.look(self.view)
 
     def _change_speed(self, factor: float) -> None:
-        if self.session.settings.realtime:
+        if self.sequence.settings.realtime:
             self.hint("in real time the speed is the task's own")
         else:
             self.pace.change_speed(factor)

@@ -29,8 +29,8 @@ from agent.viewer.canvas import (
     Canvas,
     Colour,
 )
-from agent.viewer.hud_state import History
-from agent.viewer.latent_images import Imagination
+from agent.viewer.hud_state import HudState
+from agent.viewer.latent_images import LatentImages
 from agent.viewer.qq_plot import QQ
 from envs.base import shrink
 
@@ -80,16 +80,16 @@ class View:
     """A push that is being drawn: from and to, in pixels."""
 
 
-class Easel:
+class FrameRenderer:
     """Draws frames of a task with a task of its own; the same history and view give the same frame."""
 
-    def __init__(self, task: str, agent: Any, imagination: Imagination, goals: Goals):
+    def __init__(self, task: str, agent: Any, latent_images: LatentImages, goals: Goals):
         self.task = envs.make(task, size=PANE)
-        self.agent, self.imagination, self._goals = agent, imagination, goals
+        self.agent, self.latent_images, self._goals = agent, latent_images, goals
         self._pictures: OrderedDict[tuple[bytes, int], np.ndarray] = OrderedDict()
         self._stored: tuple[int, QQ] | None = None
 
-    def draw(self, history: History, view: View) -> Canvas:
+    def draw(self, history: HudState, view: View) -> Canvas:
         """The whole frame."""
         record = history.record
         assert record is not None
@@ -143,7 +143,7 @@ class Easel:
         canvas.fill(Box(20, 44, WIDTH - 40, 2), EDGE)
         canvas.fill(Box(20, 44, round((WIDTH - 40) * record.step / record.limit), 2), GOAL if record.success else REAL)
 
-    def _now(self, canvas: Canvas, history: History, record: Step, view: View) -> None:
+    def _now(self, canvas: Canvas, history: HudState, record: Step, view: View) -> None:
         plan, planned_at = record.thought.plan, record.thought.planned_at
         begun = 0 if planned_at is None else max(0, record.step - planned_at)
         if view.imagined:
@@ -156,16 +156,16 @@ class Easel:
         if plan is not None and view.candidates:
             panels.fan(canvas, NOW, self.task, record.state, plan, begun)
 
-    def _imagined_now(self, history: History, record: Step, begun: int) -> tuple[np.ndarray | None, str]:
+    def _imagined_now(self, history: HudState, record: Step, begun: int) -> tuple[np.ndarray | None, str]:
         """The state that looks like what the plan in force expected of now, at the last whole block."""
         thought = record.thought
         if thought.latent is None:
-            return None, self.imagination.note()
+            return None, self.latent_images.note()
         latent, note = thought.latent, "as seen"
         if thought.plan is not None and (block := begun // history.block(thought.plan)):
             latent, note = thought.plan.latents[min(block, len(thought.plan.latents)) - 1], "as planned"
-        states = self.imagination.states(latent[None])
-        return (None if states is None else states[0]), f"{note}, {self.imagination.note()}"
+        states = self.latent_images.states(latent[None])
+        return (None if states is None else states[0]), f"{note}, {self.latent_images.note()}"
 
     def _goal(self, canvas: Canvas, record: Step, view: View) -> None:
         if view.goal is not None:
@@ -176,19 +176,19 @@ class Easel:
             picture, note = self.picture(record.goal), ""
         panels.pane(canvas, GOAL_PANE, "goal", note, GOAL, picture)
 
-    def _dream(self, canvas: Canvas, history: History, record: Step) -> None:
+    def _dream(self, canvas: Canvas, history: HudState, record: Step) -> None:
         """The end of the plan large, the way there as a strip of blocks beside it."""
         plan, box = record.thought.plan, DREAM
-        states = None if plan is None else self.imagination.states(plan.latents)
+        states = None if plan is None else self.latent_images.states(plan.latents)
         if plan is None or states is None:
             panels.pane(canvas, box, "imagined", "", IMAGINED, None)
-            words = "no plan" if plan is None and hasattr(self.agent, "model") else self.imagination.note()
+            words = "no plan" if plan is None and hasattr(self.agent, "model") else self.latent_images.note()
             canvas.text(words, box.x + box.w / 2, box.y + box.h / 2 - 10, LARGE, FAINT, "centre")
             return
         shown = np.unique(np.linspace(0, len(states) - 1, min(5, len(states))).round().astype(int))
         small = (PANE - 4 * 4) // 5
         large = PANE - small - 8
-        panels.pane(canvas, Box(box.x, box.y, large, large), "imagined", self.imagination.note(), IMAGINED, None)
+        panels.pane(canvas, Box(box.x, box.y, large, large), "imagined", self.latent_images.note(), IMAGINED, None)
         canvas.picture(self.picture(states[-1], large), Box(box.x, box.y, large, large), IMAGINED)
         block = history.block(plan)
         for row, number in enumerate(shown):
@@ -202,7 +202,7 @@ class Easel:
         begin, end = history.predictions[-1].distances[[0, -1]]
         canvas.text(f"expects the distance to go from {begin:.3g} to {end:.3g}", box.x, y + 42, SMALL, MUTED)
 
-    def _qq(self, canvas: Canvas, box: Box, history: History) -> None:
+    def _qq(self, canvas: Canvas, box: Box, history: HudState) -> None:
         model = getattr(self.agent, "model", None)
         if model is None:
             qq_plot.draw(canvas, box, None, note="no model, no latents")
@@ -219,14 +219,14 @@ class Easel:
 
     def _stored_qq(self, size: int) -> QQ | None:
         """The plot of the stored frames, made anew only when there are more of them."""
-        latents = self.imagination.latents()
+        latents = self.latent_images.latents()
         if latents is None:
             return None
         if self._stored is None or self._stored[0] != len(latents):
             self._stored = len(latents), QQ.of(latents[:, :size])
         return self._stored[1]
 
-    def _rows(self, history: History, record: Step) -> list[tuple[str, str, Colour]]:
+    def _rows(self, history: HudState, record: Step) -> list[tuple[str, str, Colour]]:
         model, planner = getattr(self.agent, "model", None), getattr(self.agent, "planner", None)
         distance = f"{record.distance:.3g} {self.task.unit}"
         hit = "not yet" if record.first_hit is None else f"first at step {record.first_hit}"

@@ -29,7 +29,7 @@ class Prediction(NamedTuple):
     distances: np.ndarray
 
 
-class History:
+class HudState:
     """The records of the current episode in short, and what lasts across episodes."""
 
     def __init__(self, action_dim: int):

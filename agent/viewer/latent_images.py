@@ -16,7 +16,7 @@ FRAMES, PER_EPISODE, SEEN = 400, 25, 500
 STORED_SPACE = 0x5703ED  # the first word of the seeds of stored frames
 
 
-class Imagination(Protocol):
+class LatentImages(Protocol):
     """Finds states whose pictures show latents."""
 
     def states(self, latents: np.ndarray) -> np.ndarray | None:
@@ -44,11 +44,11 @@ class Imagination(Protocol):
         ...
 
 
-def imagine(model: Any) -> Imagination:
+def imagine(model: Any) -> LatentImages:
     """How latents of `model` (None where nobody has one) become pictures."""
     if model is None:
         return Nothing()
-    unwrapped = getattr(model, "unleashed", model)
+    unwrapped = getattr(model, "wrapped", model)
     return Exact(unwrapped) if isinstance(unwrapped, SimulatorWorldModel) else StoredFrames(model)
 
 

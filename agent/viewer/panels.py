@@ -23,7 +23,7 @@ from agent.viewer.canvas import (
     Colour,
     wrap,
 )
-from agent.viewer.hud_state import History
+from agent.viewer.hud_state import HudState
 from envs import Task
 
 FAN, ELITES = 60, 10
@@ -60,7 +60,7 @@ def fan(canvas: Canvas, box: Box, task: Task, state: np.ndarray, plan: Plan, beg
         canvas.dot(x, y, 4, (214, 60, 50))
 
 
-def distances(canvas: Canvas, box: Box, history: History, unit: str) -> None:
+def distances(canvas: Canvas, box: Box, history: HudState, unit: str) -> None:
     """The distance to the goal over the steps of this episode, with what each plan predicted of it."""
     record = history.record
     assert record is not None

@@ -1,4 +1,4 @@
-"""Behind the window: one thread plays the session at its pace, another draws what comes of it.
+"""Behind the window: one thread plays the sequence at its pace, another draws what comes of it.
 
 The window's own thread only handles events and shows the newest frame, so that it never waits for a plan or a picture.
 """
@@ -10,10 +10,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from agent.episodes.episode import Step
-from agent.episodes.sequence import Session, Stopped
+from agent.episodes.sequence import EpisodeSequence, Stopped
 from agent.viewer.canvas import Canvas
-from agent.viewer.frame import Easel, View
-from agent.viewer.hud_state import History
+from agent.viewer.frame import FrameRenderer, View
+from agent.viewer.hud_state import HudState
 from agent.viewer.video import Video
 from envs import Task
 
@@ -51,7 +51,7 @@ class Pace:
         self._set(speed=min(max(self.speed * factor, SLOWEST), FASTEST))
 
     def stop(self) -> None:
-        """Let everything through: the session is over."""
+        """Let everything through: the sequence is over."""
         self._set(stopped=True)
 
     def _set(self, **values: object) -> None:
@@ -61,13 +61,13 @@ class Pace:
             self._change.notify_all()
 
 
-class Stage:
-    """Plays a session and draws it, each in a thread of its own; `canvas` is the newest frame."""
+class Playback:
+    """Plays a sequence and draws it, each in a thread of its own; `canvas` is the newest frame."""
 
-    def __init__(self, session: Session, easel: Easel):
-        self.session, self.easel = session, easel
-        self.history = History(len(session.task.action_names))
-        self.pace = Pace(session.task.control_hz)
+    def __init__(self, sequence: EpisodeSequence, renderer: FrameRenderer):
+        self.sequence, self.renderer = sequence, renderer
+        self.history = HudState(len(sequence.task.action_names))
+        self.pace = Pace(sequence.task.control_hz)
         self.view = View()
         self.canvas: Canvas | None = None
         self.error: BaseException | None = None
@@ -79,8 +79,8 @@ class Stage:
         self._change, self._filming = threading.Condition(), threading.Lock()
         self._video: Video | None = None
         self._threads = [
-            threading.Thread(target=self._guarded, args=(self._play, session.task), name="play", daemon=True),
-            threading.Thread(target=self._guarded, args=(self._draw, easel.task), name="draw", daemon=True),
+            threading.Thread(target=self._guarded, args=(self._play, sequence.task), name="play", daemon=True),
+            threading.Thread(target=self._guarded, args=(self._draw, renderer.task), name="draw", daemon=True),
         ]
 
     def start(self) -> None:
@@ -97,15 +97,15 @@ class Stage:
         """Take note of records, draw the last of them, and film it as often as there are records."""
         for record in records:
             self.history.add(record)
-            self.easel.imagination.see(record)
+            self.renderer.latent_images.see(record)
         self.count += len(records)
-        self.canvas = self.easel.draw(self.history, view)
+        self.canvas = self.renderer.draw(self.history, view)
         with self._filming:
             for _ in records:
                 if self._video:
                     self._video.add(self.canvas.pixels)
 
-    def film(self, video: Video | None) -> None:
+    def record(self, video: Video | None) -> None:
         """Add a frame for every record to this video from now on; the one before is finished."""
         with self._filming:
             before, self._video = self._video, video
@@ -116,19 +116,19 @@ class Stage:
         """Stop both threads and finish the video."""
         self._closing = True
         self.pace.stop()
-        if leash := getattr(self.session.agent, "model", None):
-            leash.stop()
+        if stoppable := getattr(self.sequence.agent, "model", None):
+            stoppable.stop()
         with self._change:
             self.over = True
             self._change.notify_all()
         for thread in self._threads:
             if thread.ident is not None:
                 thread.join()
-        self.easel.imagination.close()
-        self.film(None)
+        self.renderer.latent_images.close()
+        self.record(None)
 
     def _guarded(self, work: Callable[[], None], task: Task) -> None:
-        """Run a thread's work; what goes wrong ends the session and is kept for the window's thread to raise.
+        """Run a thread's work; what goes wrong ends the sequence and is kept for the window's thread to raise.
 
         A thread closes the task that it draws with: what OpenGL made in one thread does not belong in another.
         """
@@ -147,8 +147,8 @@ class Stage:
             self.pace.stop()
 
     def _play(self) -> None:
-        in_time = self.session.settings.realtime
-        with contextlib.closing(iter(self.session)) as records:
+        in_time = self.sequence.settings.realtime
+        with contextlib.closing(iter(self.sequence)) as records:
             for record in records:
                 with self._change:
                     # In lockstep the world waits for the drawing too, so that a film misses nothing.

@@ -1,4 +1,4 @@
-"""A stage in a blink: Two-Room and a small planner, with the simulator as world model; and a screen to show it on."""
+"""A playback in a blink: Two-Room, a small planner and the simulator as world model; and a screen to show it on."""
 
 import contextlib
 import shutil
@@ -8,14 +8,14 @@ import time
 import pytest
 
 from agent.episodes.sequence import Settings
-from agent.factory import make_agent, make_stage
+from agent.factory import make_agent, make_playback
 
 SMALL = ("candidates=16", "iterations=2", "cost=sum")
 
 
-def stage(task="two-room", model="simulator", rule=None, goal="pair", realtime=False, **settings):
+def playback(task="two-room", model="simulator", rule=None, goal="pair", realtime=False, **settings):
     agent = make_agent(task, model, rule, plan=SMALL, realtime=realtime)
-    return make_stage(task, agent, goal, Settings(realtime=realtime, **settings))
+    return make_playback(task, agent, goal, Settings(realtime=realtime, **settings))
 
 
 @contextlib.contextmanager
@@ -35,6 +35,6 @@ def until(viewer, happened, seconds=20.0):
     end = time.perf_counter() + seconds
     while not happened():
         assert time.perf_counter() < end, "it did not happen"
-        assert viewer.stage.error is None, viewer.stage.error
+        assert viewer.playback.error is None, viewer.playback.error
         viewer.tick()
         time.sleep(0.005)

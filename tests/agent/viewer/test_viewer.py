@@ -11,7 +11,7 @@ from agent.viewer.app import Viewer
 from agent.viewer.canvas import pygame
 from agent.viewer.frame import GOAL_PANE, HEIGHT, NOW, PANE, WIDTH
 from agent.viewer.window import has_display, letterbox
-from tests.agent.viewer.playing import stage, until, virtual_screen
+from tests.agent.viewer.playing import playback, until, virtual_screen
 
 
 @pytest.fixture(scope="module")
@@ -37,17 +37,17 @@ def open_viewer(screen, tmp_path):
     opened = []
 
     def opening(**settings):
-        viewer = Viewer(stage(**settings), tmp_path)
+        viewer = Viewer(playback(**settings), tmp_path)
         assert pygame.display.get_driver() == screen
-        viewer.stage.start()
+        viewer.playback.start()
         opened.append(viewer)
-        until(viewer, lambda: viewer.stage.canvas is not None)
+        until(viewer, lambda: viewer.playback.canvas is not None)
         return viewer
 
     yield opening
     for viewer in opened:
-        viewer.stage.close()
-        assert viewer.stage.error is None
+        viewer.playback.close()
+        assert viewer.playback.error is None
 
 
 @pytest.fixture
@@ -80,31 +80,31 @@ def drag(viewer, start, end):
 
 def settle(viewer, seconds=0.3):
     """Tick until nothing has come in for a while."""
-    count, since = viewer.stage.count, time.perf_counter()
+    count, since = viewer.playback.count, time.perf_counter()
     while time.perf_counter() - since < seconds:
         viewer.tick()
         time.sleep(0.01)
-        if viewer.stage.count != count:
-            count, since = viewer.stage.count, time.perf_counter()
+        if viewer.playback.count != count:
+            count, since = viewer.playback.count, time.perf_counter()
 
 
 def step(viewer):
     """Take one step and wait for it."""
-    count = viewer.stage.count
+    count = viewer.playback.count
     press(viewer, pygame.K_RIGHT)
-    until(viewer, lambda: viewer.stage.count > count)
+    until(viewer, lambda: viewer.playback.count > count)
 
 
 def record(viewer):
-    return viewer.stage.history.record
+    return viewer.playback.history.record
 
 
 def frame_after(viewer, change):
     """The frame once a change of view has been drawn."""
-    before = viewer.stage.canvas
+    before = viewer.playback.canvas
     change()
-    until(viewer, lambda: viewer.stage.canvas is not before)
-    return viewer.stage.canvas.pixels
+    until(viewer, lambda: viewer.playback.canvas is not before)
+    return viewer.playback.canvas.pixels
 
 
 def test_space_pauses_and_goes_on(open_viewer):
@@ -112,12 +112,12 @@ def test_space_pauses_and_goes_on(open_viewer):
     press(viewer, pygame.K_SPACE)
     settle(viewer)
     assert viewer.view.paused
-    count = viewer.stage.count
+    count = viewer.playback.count
     settle(viewer)
-    assert viewer.stage.count == count
+    assert viewer.playback.count == count
 
     press(viewer, pygame.K_SPACE)
-    until(viewer, lambda: viewer.stage.count >= count + 3)
+    until(viewer, lambda: viewer.playback.count >= count + 3)
     assert not viewer.view.paused
 
 
@@ -134,7 +134,7 @@ def test_the_right_arrow_pauses_and_takes_one_step_at_a_time(open_viewer):
 
 
 def test_r_restarts_the_pair_and_n_goes_to_the_next(paused):
-    start = paused.session._pairs[0].start
+    start = paused.sequence._pairs[0].start
     press(paused, pygame.K_RIGHT)
     settle(paused)
     assert record(paused).step > 0
@@ -190,7 +190,7 @@ def test_m_switches_between_the_planners_of_a_model_with_proposals(open_viewer):
         assert viewer.view.hint == f"planner {name} from the next plan on"
         for _ in range(6):  # a plan lasts for a block of five steps
             step(viewer)
-        assert viewer.session.agent.planner.name == name
+        assert viewer.sequence.agent.planner.name == name
         plan = record(viewer).thought.plan
         found.append((plan.source, sorted(plan.costs)))
     assert found[0][1] == ["proposal", "search"]  # what the guard compared
@@ -209,18 +209,18 @@ def test_m_says_so_where_there_is_nothing_to_switch_to(open_viewer):
 def test_c_hides_the_candidates(paused):
     press(paused, pygame.K_r)
     settle(paused)
-    with_fan = paused.stage.canvas.pixels[NOW.y : NOW.bottom, NOW.x : NOW.right].copy()
+    with_fan = paused.playback.canvas.pixels[NOW.y : NOW.bottom, NOW.x : NOW.right].copy()
     pixels = frame_after(paused, lambda: press(paused, pygame.K_c))
     without = pixels[NOW.y : NOW.bottom, NOW.x : NOW.right]
     assert not paused.view.candidates
     assert (with_fan != without).any(axis=-1).sum() > 100
     inner = slice(4, -4)  # inside the frame round the picture
-    expected = paused.stage.easel.picture(record(paused).state)
+    expected = paused.playback.renderer.picture(record(paused).state)
     np.testing.assert_array_equal(without[inner, inner], expected[inner, inner])
 
 
 def test_tab_shows_the_present_as_it_was_imagined(paused):
-    before = paused.stage.canvas.pixels.copy()
+    before = paused.playback.canvas.pixels.copy()
     pixels = frame_after(paused, lambda: press(paused, pygame.K_TAB))
     title = slice(NOW.y - 24, NOW.y - 4)
     assert paused.view.imagined
@@ -241,9 +241,9 @@ def test_at_eight_times_the_speed_more_steps_are_taken(open_viewer):
     viewer = open_viewer(rule="zero")
 
     def steps_in_a_second():
-        count, end = viewer.stage.count, time.perf_counter() + 1
+        count, end = viewer.playback.count, time.perf_counter() + 1
         until(viewer, lambda: time.perf_counter() > end)
-        return viewer.stage.count - count
+        return viewer.playback.count - count
 
     normal = steps_in_a_second()
     for _ in range(3):
@@ -264,23 +264,23 @@ def test_v_records_until_it_is_pressed_again(paused):
 
 
 def test_s_saves_a_screenshot(paused):
-    shown = paused.stage.canvas.pixels.copy()
+    shown = paused.playback.canvas.pixels.copy()
     press(paused, pygame.K_s)
     assert paused.saved[0].name == "qqworld-two-room-1.png"
     np.testing.assert_array_equal(imageio.imread(paused.saved[0]), shown)
 
 
 def test_h_shows_the_help_and_hides_it(paused):
-    plain = paused.stage.canvas.pixels.mean()
+    plain = paused.playback.canvas.pixels.mean()
     assert frame_after(paused, lambda: press(paused, pygame.K_h)).mean() < 0.6 * plain
     press(paused, pygame.K_h)
     settle(paused)
-    assert paused.stage.canvas.pixels.mean() > 0.9 * plain
+    assert paused.playback.canvas.pixels.mean() > 0.9 * plain
 
 
 @pytest.mark.parametrize("key", [pygame.K_q, pygame.K_ESCAPE, None])
 def test_q_escape_and_the_close_button_end_it(screen, tmp_path, key):
-    viewer = Viewer(stage(), tmp_path)
+    viewer = Viewer(playback(), tmp_path)
     wanted = pygame.event.Event(pygame.QUIT) if key is None else pygame.event.Event(pygame.KEYDOWN, key=key)
     pygame.event.post(wanted)
     viewer.run()
@@ -289,15 +289,15 @@ def test_q_escape_and_the_close_button_end_it(screen, tmp_path, key):
 
 
 def test_it_can_be_left_in_the_middle_of_a_plan_against_the_clock(screen, tmp_path):
-    viewer = Viewer(stage(model="tests.analytic_world:RoomWorld", realtime=True), tmp_path)
-    viewer.session.agent.model.unleashed.slow_s = 0.3
-    viewer.stage.start()
-    until(viewer, lambda: viewer.stage.count >= 2)
+    viewer = Viewer(playback(model="tests.analytic_world:RoomWorld", realtime=True), tmp_path)
+    viewer.sequence.agent.model.wrapped.slow_s = 0.3
+    viewer.playback.start()
+    until(viewer, lambda: viewer.playback.count >= 2)
     pygame.event.post(pygame.event.Event(pygame.KEYDOWN, key=pygame.K_q))
     viewer.tick()
-    viewer.stage.close()
+    viewer.playback.close()
     assert viewer.closed
-    assert viewer.stage.error is None
+    assert viewer.playback.error is None
 
 
 def test_a_drag_pushes_the_thing(paused):
@@ -314,10 +314,10 @@ def test_an_arrow_is_drawn_while_pushing_and_a_tremble_is_no_push(paused):
     mouse(paused, pygame.MOUSEBUTTONDOWN, (NOW.x + 100, NOW.y + 100))
     mouse(paused, pygame.MOUSEMOTION, (NOW.x + 160, NOW.y + 100))
     assert paused.view.arrow == pytest.approx((NOW.x + 100, NOW.y + 100, NOW.x + 160, NOW.y + 100), abs=1)
-    count = paused.stage.count
+    count = paused.playback.count
     mouse(paused, pygame.MOUSEBUTTONUP, (NOW.x + 101, NOW.y + 100))
     settle(paused)
-    assert paused.stage.count == count
+    assert paused.playback.count == count
 
 
 def test_a_click_on_the_goal_places_it_there(paused):
@@ -348,7 +348,7 @@ def test_a_task_without_a_floor_plan_answers_with_a_hint(paused, monkeypatch):
     assert "nothing can be pushed" in paused.view.hint
     mouse(paused, pygame.MOUSEBUTTONDOWN, (GOAL_PANE.x + 10, GOAL_PANE.y + 10))
     assert "cannot be placed" in paused.view.hint
-    paused.stage.show([], paused.view)  # draws without candidates
+    paused.playback.show([], paused.view)  # draws without candidates
 
 
 def test_the_mouse_finds_its_place_in_a_window_of_another_size(paused):
@@ -363,14 +363,14 @@ def test_the_mouse_finds_its_place_in_a_window_of_another_size(paused):
 
 
 def test_the_window_ends_with_its_last_episode(screen, tmp_path):
-    viewer = Viewer(stage(episodes=1, steps=3), tmp_path)
+    viewer = Viewer(playback(episodes=1, steps=3), tmp_path)
     viewer.run()
     assert not viewer.closed
-    assert len(viewer.stage.history.results) == 1
+    assert len(viewer.playback.history.results) == 1
 
 
 def test_what_goes_wrong_behind_the_window_is_raised_in_front_of_it(screen, tmp_path):
-    viewer = Viewer(stage(model="tests.analytic_world:FailingWorld", goal="60,60", seed=1), tmp_path)
+    viewer = Viewer(playback(model="tests.analytic_world:FailingWorld", goal="60,60", seed=1), tmp_path)
     viewer.pace.change_speed(8)
     with pytest.raises(ArithmeticError, match="beyond me"):
         viewer.run()

@@ -15,19 +15,19 @@ import pytest
 import envs
 from agent import planning as planners
 from agent.episodes import goals
-from agent.episodes.sequence import Leash, Stopped
+from agent.episodes.sequence import StoppableModel, Stopped
 from agent.planning.base import Problem
 from agent.viewer import overlay as projection
 from agent.viewer.frame import HEIGHT, KEYS, WIDTH, View, chosen
-from agent.viewer.headless import film
-from agent.viewer.hud_state import History
+from agent.viewer.headless import run_headless
+from agent.viewer.hud_state import HudState
 from agent.viewer.latent_images import StoredFrames, imagine
 from agent.viewer.panels import nice_ceiling
 from agent.viewer.qq_plot import QQ, chi_squared_quantile
 from agent.viewer.threads import Pace
 from agent.viewer.video import Video
 from envs import BadInput
-from tests.agent.viewer.playing import stage
+from tests.agent.viewer.playing import playback
 from tests.analytic_world import PointWorld, ProposingWorld
 
 STORED = Path(__file__).parents[2] / "stored"
@@ -115,19 +115,19 @@ def test_the_nearest_stored_frame_looks_like_the_latent():
 
 
 def test_what_was_seen_becomes_a_stored_frame():
-    run = stage(model=PIXELS, steps=3, episodes=1)
-    run.easel.imagination.wait(60)
-    for record in run.session:
+    run = playback(model=PIXELS, steps=3, episodes=1)
+    run.renderer.latent_images.wait(60)
+    for record in run.sequence:
         run.show([record], View())
-    nearest = run.easel.imagination.states(record.thought.latent[None])[0]
+    nearest = run.renderer.latent_images.states(record.thought.latent[None])[0]
     np.testing.assert_array_equal(nearest, record.state)
     run.close()
 
 
 def test_the_simulator_imagines_states_exactly():
-    run = stage(steps=6, episodes=1)
-    records = list(run.session)
-    imagined = imagine(run.session.agent.model).states(records[0].thought.plan.latents)
+    run = playback(steps=6, episodes=1)
+    records = list(run.sequence)
+    imagined = imagine(run.sequence.agent.model).states(records[0].thought.plan.latents)
     np.testing.assert_array_equal(imagined[0], records[5].state)
 
 
@@ -148,8 +148,8 @@ def test_a_picture_of_a_goal_is_recognised(name, tmp_path):
 def test_a_picture_model_is_shown_the_picture_itself(tmp_path):
     task = envs.make("two-room")
     imageio.imwrite(tmp_path / "goal.png", task.draw(np.array([170.0, 150.0])))
-    run = stage(model=PIXELS, goal=str(tmp_path / "goal.png"), steps=2, episodes=1)
-    record = next(iter(run.session))
+    run = playback(model=PIXELS, goal=str(tmp_path / "goal.png"), steps=2, episodes=1)
+    record = next(iter(run.sequence))
     np.testing.assert_allclose(record.thought.goal_latent, [170, 150], atol=1)
     np.testing.assert_allclose(record.goal, [170, 150], atol=4)
     run.close()
@@ -189,9 +189,9 @@ def lines(path):
 
 def test_threads_and_drawing_do_not_change_the_episodes(tmp_path):
     plain, filmed, shown = (tmp_path / f"{name}.jsonl" for name in ("plain", "filmed", "shown"))
-    list(stage(episodes=2, steps=10, log=plain).session)
-    film(stage(episodes=2, steps=10, log=filmed))
-    beside = stage(episodes=2, steps=10, log=shown)
+    list(playback(episodes=2, steps=10, log=plain).sequence)
+    run_headless(playback(episodes=2, steps=10, log=filmed))
+    beside = playback(episodes=2, steps=10, log=shown)
     for _ in range(3):
         beside.pace.change_speed(2)
     beside.start()
@@ -204,25 +204,25 @@ def test_threads_and_drawing_do_not_change_the_episodes(tmp_path):
 
 
 def test_an_episode_that_was_left_is_not_logged_and_one_by_hand_does_not_count(tmp_path):
-    run = stage(episodes=3, steps=4, log=tmp_path / "log.jsonl")
-    history = History(2)
-    for record in run.session:
+    run = playback(episodes=3, steps=4, log=tmp_path / "log.jsonl")
+    history = HudState(2)
+    for record in run.sequence:
         history.add(record)
         if record.pair == 0 and record.step == 2:
-            run.session.next_pair()
+            run.sequence.next_pair()
         if record.pair == 1 and record.step == 1:
-            run.session.push(np.array([5.0, 0.0]))
+            run.sequence.push(np.array([5.0, 0.0]))
     assert [line["pair"] for line in lines(tmp_path / "log.jsonl")] == [1, 2]
     assert list(history.results) == [2]
 
 
 def test_a_goal_at_the_last_step_gives_fresh_time():
-    run = stage(episodes=1, steps=4)
+    run = playback(episodes=1, steps=4)
     records = []
-    for record in run.session:
+    for record in run.sequence:
         records.append(record)
         if record.step == 4:
-            run.session.aim(np.array([60.0, 60.0]))
+            run.sequence.aim(np.array([60.0, 60.0]))
     assert records[-1].step == records[-1].limit == 8
 
 
@@ -244,17 +244,17 @@ def test_a_leash_stops_a_model_and_asks_it_one_at_a_time():
 
         rollout = None
 
-    leash = Leash(Model())
-    threads = [threading.Thread(target=leash.encode, args=(np.zeros(1),)) for _ in range(4)]
+    stoppable = StoppableModel(Model())
+    threads = [threading.Thread(target=stoppable.encode, args=(np.zeros(1),)) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert most == 1
-    assert leash.task == "two-room"
-    leash.stop()
+    assert stoppable.task == "two-room"
+    stoppable.stop()
     with pytest.raises(Stopped):
-        leash.rollout(np.zeros(1), np.zeros(1), np.zeros(1))
+        stoppable.rollout(np.zeros(1), np.zeros(1), np.zeros(1))
 
 
 def test_a_pace_keeps_its_rate_and_lets_go_when_it_is_stopped():
@@ -274,9 +274,9 @@ def test_a_pace_keeps_its_rate_and_lets_go_when_it_is_stopped():
 
 
 def test_in_real_time_the_world_does_not_wait_for_the_drawing(tmp_path):
-    run = stage(model="tests.analytic_world:RoomWorld", episodes=1, steps=15, realtime=True)
-    run.film(Video(tmp_path / "film.mp4", 10))
-    film(run)
+    run = playback(model="tests.analytic_world:RoomWorld", episodes=1, steps=15, realtime=True)
+    run.record(Video(tmp_path / "film.mp4", 10))
+    run_headless(run)
     run.close()
     assert run.history.record.step == 15
     assert run.history.record.clock is not None
@@ -312,8 +312,8 @@ def test_axes_end_at_round_numbers(value, ceiling):
 
 def frame(task, view=View(), **settings):  # noqa: B008  (a View is frozen)
     """The frame at step 7, with all milliseconds made up."""
-    run = stage(task=task, **settings)
-    for record in itertools.islice(run.session, 8):
+    run = playback(task=task, **settings)
+    for record in itertools.islice(run.sequence, 8):
         calm = dataclasses.replace(record, ms={**record.ms, **({"plan": 42.0} if "plan" in record.ms else {})})
         run.show([calm], view)
     run.close()
