@@ -81,6 +81,16 @@ class Planner(Protocol):
         """Latents of context, one block apart, that the planner wants at most."""
         ...
 
+    @property
+    def every_step(self) -> bool:
+        """Whether to plan at every step of the task, not only after `replan` blocks."""
+        ...
+
+    @property
+    def needs_proposals(self) -> bool:
+        """Whether it works only with models that propose actions."""
+        ...
+
     def __call__(self, model: WorldModel, problems: Sequence[Problem], deadline: float | None = None) -> list[Plan]:
         """One plan for each problem; with a `deadline` (a reading of `time.perf_counter`) the best found by then."""
         ...

@@ -47,6 +47,8 @@ class RolloutPlanner:
     """Latents of context, one block apart, at most."""
 
     name: ClassVar[str]
+    every_step: ClassVar[bool] = False
+    needs_proposals: ClassVar[bool] = False
 
     def __post_init__(self):
         for field in dataclasses.fields(self):

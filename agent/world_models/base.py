@@ -1,6 +1,7 @@
 """What a planner needs of a world model, and how far apart its latents are."""
 
-from typing import Literal, Protocol
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -9,8 +10,8 @@ class WorldModel(Protocol):
     """Encodes observations and rolls action blocks forward in latent space; numpy in, numpy out.
 
     An action block is `action_block` (k) consecutive actions of the task, concatenated, in the task's own units. How
-    far apart two latents are is the squared Euclidean distance of their first `cost_size` numbers. A model may also
-    be a `Proposer`.
+    far apart two latents are is the squared Euclidean distance of their first `cost_size` numbers. What has a default
+    here may be left out by a class that is loaded by its name (`registry.load` fills it in).
     """
 
     task: str
@@ -41,6 +42,14 @@ class WorldModel(Protocol):
     """The leading numbers of a latent that costs compare: D, unless latents carry more than what they mean."""
     sees: Literal["pixels", "state"]
     """What `encode` takes: the task's pictures, or, for a model that is allowed to look, its states."""
+    proposes: bool = False
+    """Whether it can say which actions lead to a goal (`propose`)."""
+    planner: Mapping[str, Any] = {}
+    """Name and settings of the planner that it was tuned with, possibly none."""
+    provider: str = "CPU"
+    """What it runs on, in a few words."""
+    sha256: str | None = None
+    """The file's digest; None for a model that is not a file."""
 
     def encode(self, observations: np.ndarray) -> np.ndarray:
         """Pictures uint8 `(B, size, size, 3)` (or states `(B, S)`) to latents float32 (or float64) `(B, D)`."""
@@ -54,21 +63,15 @@ class WorldModel(Protocol):
         """
         ...
 
-
-class Proposer(Protocol):
-    """What a world model offers besides if it can say which actions lead to a goal."""
-
-    proposes: bool
-    """True; a model that leaves this out, or says False, has no `propose`."""
-
     def propose(
         self, latents: np.ndarray, goals: np.ndarray, blocks_left: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The next action block from `latents` `(B, D)` to `goals` `(B, D)`, reached after `blocks_left` `(B, 1)`.
 
-        A mixture of Gaussians in the task's units: weights `(B, M)`, means and spreads `(B, M, k*A)`.
+        A mixture of Gaussians in the task's units: weights `(B, M)`, means and spreads `(B, M, k*A)`. Only models that
+        say `proposes` have it.
         """
-        ...
+        raise NotImplementedError("this model does not propose actions")
 
 
 def latent_distance(model: WorldModel, latents: np.ndarray, goal: np.ndarray) -> np.ndarray:
