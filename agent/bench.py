@@ -18,11 +18,13 @@ import numpy as np
 import onnxruntime as ort
 from onnx import TensorProto, helper
 
-from agent import planning as planners
+from agent.factory import make_planner
+from agent.planning import Plan, Planner, Problem, make
+from agent.world_models.file.interface import IR_VERSION, OPSET
 from agent.world_models.onnx import OnnxWorldModel
 from agent.world_models.ort import available_cores
 from agent.world_models.registry import find
-from envs.errors import BadInput, parse, run
+from envs.errors import BadInput, parse_command_line, run
 
 CANDIDATES = 300
 GEMM = 1024
@@ -39,7 +41,7 @@ class Bench:
     device: str = "auto"
     """auto, cpu, cuda or tensorrt."""
     threads: int | None = None
-    """Threads on the CPU; all cores if left out."""
+    """Threads on the CPU (default: all cores)."""
     seconds: float = 5.0
     """Time to spend on each measurement, of which there are up to six."""
     json: bool = False
@@ -64,7 +66,7 @@ def gemm_rate(threads: int, seconds: float = 1.0) -> float:
     shape = [GEMM, GEMM]
     values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in "xyz"]
     product = helper.make_graph([helper.make_node("MatMul", ["x", "y"], ["z"])], "gemm", values[:2], values[2:])
-    model = helper.make_model(product, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+    model = helper.make_model(product, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
@@ -72,13 +74,13 @@ def gemm_rate(threads: int, seconds: float = 1.0) -> float:
     return GEMM**3 / measure(lambda: session.run(None, {"x": x, "y": y}), seconds).min() * 1e3
 
 
-def problem(model: OnnxWorldModel, context: int = 1) -> planners.Problem:
+def problem(model: OnnxWorldModel, context: int = 1) -> Problem:
     """Something to plan: from some random pictures to another."""
     rng = np.random.default_rng(0)
     pictures = rng.integers(0, 256, (context + 1, model.image_size, model.image_size, 3), dtype=np.uint8)
     *seen, goal = model.encode(pictures)
     past = np.zeros((context - 1, model.action_dim * model.action_block), np.float32)
-    return planners.Problem(np.stack(seen), past, goal, np.random.default_rng(0))
+    return Problem(np.stack(seen), past, goal, np.random.default_rng(0))
 
 
 def rollout_inputs(model: OnnxWorldModel, candidates: int = CANDIDATES) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -92,17 +94,17 @@ def bench(model: OnnxWorldModel, threads: int, seconds: float) -> dict[str, dict
     """Milliseconds (p50, p95, best) of every measurement; those that compute say how near they are to the limit."""
     picture = np.zeros((1, model.image_size, model.image_size, 3), np.uint8)
     inputs = rollout_inputs(model)
-    planner, given = planners.make("lewm", horizon=min(5, model.horizon), replan=1), problem(model)
+    planner, given = make("lewm", horizon=min(5, model.horizon), replan=1), problem(model)
     rate = gemm_rate(threads)
     rows = {
         "encode": _row(measure(lambda: model.encode(picture), seconds)),
         "rollout": _row(measure(lambda: model.rollout(*inputs), seconds)),
     }
-    plans: list[planners.Plan] = []
+    plans: list[Plan] = []
     measure(lambda: plans.append(planner(model, [given])[0]), seconds, warm_up=1, least=3)
     rows |= {f"plan: {phase}": _row(plan.ms[phase] for plan in plans[1:]) for phase in ("search", "rollout", "total")}
     for name in dict.fromkeys([model.planner.get("name"), *(["guided", "propose"] if model.proposes else [])]):
-        own = planners.make_for(model, name)
+        own = make_planner(model, name)
         rows[f"picture to plan: {own.name}"] = _row(measure(_from_picture(model, own, picture), seconds))
     for name, work in (
         ("encode", model.multiply_adds("latent")),
@@ -112,7 +114,7 @@ def bench(model: OnnxWorldModel, threads: int, seconds: float) -> dict[str, dict
     return rows | {"gemm": {"multiply_adds_per_second": rate}}
 
 
-def _from_picture(model: OnnxWorldModel, planner: planners.Planner, picture: np.ndarray) -> Callable[[], object]:
+def _from_picture(model: OnnxWorldModel, planner: Planner, picture: np.ndarray) -> Callable[[], object]:
     given = problem(model, planner.context)
 
     def plan() -> None:
@@ -140,10 +142,10 @@ def table(rows: dict[str, dict[str, float]]) -> str:
 
 
 def main() -> None:
-    settings = parse(Bench, __doc__)
+    settings = parse_command_line(Bench, __doc__)
     file = find(settings.model, settings.env)
     if file is None:
-        raise BadInput(f"only files are measured, and {settings.model} is none")
+        raise BadInput(f"only files are measured, and {settings.model} is not a file")
     started = time.perf_counter()
     model = OnnxWorldModel(file, settings.device, settings.threads)
     loaded = time.perf_counter() - started

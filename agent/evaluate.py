@@ -18,22 +18,22 @@ from typing import Any
 from tqdm import tqdm
 
 import envs
-from agent import planning as planners
-from agent.episodes.agents import RULES, check_fit
+from agent.episodes.baselines import RULES
+from agent.episodes.settings import EpisodeSettings, above_zero, at_least
 from agent.evaluation import report, summary
 from agent.evaluation.results import Key, Results
 from agent.evaluation.statistics import Rate
-from agent.evaluation.workers import Chosen, Conditions, Job, load, run_here, run_in_processes, run_on_ray
-from envs import OFFSET
-from envs.errors import BadInput, parse, run
+from agent.evaluation.workers import Conditions, Job, run_here, run_in_processes, run_on_ray
+from agent.factory import load_model, make_planning_agent
+from agent.planning import settings_of
+from envs.errors import BadInput, parse_command_line, run
 
 
 @dataclass(frozen=True)
 class Evaluate:
     """Measure world models and agents on start and goal pairs that no dataset contains."""
 
-    env: str
-    """Task: two-room, pusht, reacher or cube."""
+    episode: EpisodeSettings
     model: tuple[str, ...] = ()
     """World models: files, names under pretrained/TASK/, package.module:Class, or simulator (the true task)."""
     agents: tuple[str, ...] = ("random", "zero")
@@ -45,42 +45,24 @@ class Evaluate:
     workers: int = 1
     """Processes that run episodes."""
     out: Path | None = None
-    """Folder for the results; results/TASK if left out."""
-    planner: str | None = None
-    """Planner: cem, guided (by proposals), propose (those alone), lewm (as published), mppi or shooting; the one that
-    the model was tuned for if left out."""
-    plan: tuple[str, ...] = ()
-    """Settings of the planner, for example: candidates=200 iterations=5 replan=1 cost=min."""
-    plan_ms: float | None = None
-    """Time for one plan; without it a plan takes the time it takes and the results do not depend on the machine."""
-    steps: int | None = None
-    """Control steps of an episode; twice the offset if left out."""
-    offset: int = OFFSET
-    """How many steps of the data policy lie between start and goal: 50 or 100 for far goals."""
+    """Folder for the results (default: results/TASK)."""
     disturb: float | None = None
-    """Push the thing that the goal is about now and then, by this many times what counts as moved."""
-    realtime: bool = False
-    """Run at the task's control rate, with the planner in its own thread."""
+    """Push the goal object now and then, by this many times what counts as moved."""
     batch: int = 1
     """Episodes whose plans share a rollout call; more may be faster on a GPU."""
-    device: str = "auto"
-    """Where files run: auto, cpu or cuda."""
     threads: int | None = None
-    """Threads of one worker's model; the cores divided by the workers if left out."""
+    """Threads of one worker's model (default: the cores divided by the workers)."""
     ray: bool = False
     """Run on Ray: the cluster that RAY_ADDRESS names, where models have the same paths, or this machine."""
 
     def check(self) -> None:
         """Refuse what makes no sense."""
-        for name, least in (("episodes", 1), ("workers", 1), ("batch", 1), ("offset", 1)):
-            if getattr(self, name) < least:
-                raise BadInput(f"--{name} must be at least {least}, got {getattr(self, name)}")
-        for name in ("steps", "plan_ms", "disturb", "threads"):
-            if (value := getattr(self, name)) is not None and not value > 0:
-                raise BadInput(f"--{name.replace('_', '-')} must be above 0, got {value}")
+        self.episode.check()
+        at_least(1, episodes=self.episodes, workers=self.workers, batch=self.batch)
+        above_zero(disturb=self.disturb, threads=self.threads)
         if not self.seeds or min(self.seeds) < 0:
             raise BadInput(f"--seeds must be 0 or more, got {' '.join(map(str, self.seeds)) or 'none'}")
-        if self.realtime and self.batch > 1:
+        if self.episode.realtime and self.batch > 1:
             raise BadInput("--realtime runs one episode at a time: leave --batch out")
         for what, names in (("seeds", self.seeds), ("model", self.model), ("agents", self.agents)):
             if len(set(names)) < len(names):
@@ -89,55 +71,46 @@ class Evaluate:
             raise BadInput(f"unknown agent '{unknown[0]}': choose among {', '.join(RULES)}")
         if not self.model and not self.agents:
             raise BadInput("there is nothing to measure: name a --model or some --agents")
-        if self.env not in envs.TASKS:
-            raise BadInput(f"unknown task '{self.env}': choose one of {', '.join(envs.TASKS)}")
 
     @property
     def folder(self) -> Path:
         """Where the results go."""
-        return self.out or Path("results") / self.env
+        return self.out or Path("results") / self.episode.env
 
     def conditions(self) -> Conditions:
-        """How episodes are run, with every model's planner."""
+        """How episodes are run."""
         threads = self.threads or max(1, (os.cpu_count() or 1) // self.workers)
-        chosen = []
-        for name in self.model:
-            model = load(name, self.env, self.device, threads)
-            planner = planners.make_for(model, self.planner, self.plan)
-            check_fit(model, planner)
-            chosen.append(Chosen(name, getattr(model, "sha256", None), planners.settings_of(planner)))
-        return Conditions(
-            task=self.env,
-            offset=self.offset,
-            steps=self.steps or 2 * self.offset,
-            models=tuple(chosen),
-            plan_ms=self.plan_ms,
-            disturb=self.disturb,
-            realtime=self.realtime,
-            device=self.device,
-            threads=threads,
-        )
+        return Conditions(self.episode, self.model, self.disturb, threads)
 
-    def configuration(self, conditions: Conditions) -> dict[str, Any]:
+    def configuration(self) -> dict[str, Any]:
         """What decides the outcome of an episode, as JSON; results of different configurations do not mix."""
-        decisive = ("task", "offset", "steps", "plan_ms", "disturb", "realtime")
-        models = {model.name: {"sha256": model.sha256, "planner": model.planner} for model in conditions.models}
-        return {name: getattr(conditions, name) for name in decisive} | {"models": models}
+        how, models = self.episode, {}
+        for name in self.model:
+            agent = make_planning_agent(how, load_model(how, name, self.threads))
+            models[name] = {"sha256": agent.model.sha256, "planner": settings_of(agent.planner)}
+        return {
+            "task": how.env,
+            "offset": how.offset,
+            "steps": how.limit,
+            "plan_ms": how.plan_ms,
+            "disturb": self.disturb,
+            "realtime": how.realtime,
+            "models": models,
+        }
 
 
 def evaluate(settings: Evaluate, progress: bool = True) -> dict[str, Any]:
     """Run what the results folder lacks, write the summaries there and return the content of `summary.json`."""
     settings.check()
-    conditions = settings.conditions()
-    configuration = settings.configuration(conditions)
+    configuration = settings.configuration()
     results = Results(settings.folder, configuration)
-    task = envs.make(settings.env)
+    task = envs.make(settings.episode.env)
     known = results.lines()
     wanted, jobs = _plan_work(settings, {key for key, line in known.items() if not line.get("error")})
-    _work(settings, conditions, jobs, wanted, results, progress)
+    _work(settings, jobs, wanted, results, progress)
 
     lines = [line for key, line in sorted(results.lines().items()) if key in wanted]
-    result = summary.summarise(settings.env, settings.model, settings.agents, settings.seeds, lines)
+    result = summary.summarise(task.name, settings.model, settings.agents, settings.seeds, lines)
     result |= {"configuration": configuration, "rule": task.rule, "unit": task.unit}
     results.write("summary.json", json.dumps(result, indent=1))
     results.write("summary.md", summary.markdown(result))
@@ -147,7 +120,8 @@ def evaluate(settings: Evaluate, progress: bool = True) -> dict[str, Any]:
 
 def _plan_work(settings: Evaluate, finished: set[Key]) -> tuple[set[Key], list[Job]]:
     """The episodes that were asked for, and those of them left to run as jobs, models first."""
-    pairs = {seed: envs.remembered(settings.env, seed, settings.episodes, settings.offset) for seed in settings.seeds}
+    how = settings.episode
+    pairs = {seed: envs.remembered(how.env, seed, settings.episodes, how.offset) for seed in settings.seeds}
     wanted: set[Key] = set()
     jobs: list[Job] = []
     for subject in (*settings.model, *settings.agents):
@@ -160,15 +134,9 @@ def _plan_work(settings: Evaluate, finished: set[Key]) -> tuple[set[Key], list[J
     return wanted, jobs
 
 
-def _work(
-    settings: Evaluate,
-    conditions: Conditions,
-    jobs: Sequence[Job],
-    wanted: set[Key],
-    results: Results,
-    progress: bool,
-) -> None:
+def _work(settings: Evaluate, jobs: Sequence[Job], wanted: set[Key], results: Results, progress: bool) -> None:
     """Run jobs and keep their lines, under a bar that says how it goes: `PushT 37/100 86% [71,94] 41 ms/plan`."""
+    conditions = settings.conditions()
     if settings.ray:
         lines = run_on_ray(conditions, jobs)
     elif settings.workers > 1:
@@ -181,7 +149,7 @@ def _work(
     with tqdm(
         total=len(wanted),
         initial=len(wanted) - sum(len(job.pairs) for job in jobs),
-        desc=envs.TASKS[settings.env].split(":")[1],
+        desc=envs.TASKS[settings.episode.env].split(":")[1],
         bar_format="{desc} {n_fmt}/{total_fmt}{postfix} [{elapsed}<{remaining}]",
         mininterval=0.5 if sys.stderr.isatty() else 30,
         disable=not progress,
@@ -203,7 +171,7 @@ def _running(subject: str, successes: Sequence[bool], plan_ms: Sequence[float]) 
 
 
 def main() -> int:
-    settings = parse(Evaluate, __doc__)
+    settings = parse_command_line(Evaluate, __doc__)
     try:
         result = evaluate(settings)
     except KeyboardInterrupt:

@@ -1,44 +1,48 @@
-"""From names on a command line to an agent, and from an agent to the playback that it plays on."""
+"""From names on a command line to world models, planners, agents and tasks."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import cast
 
 import envs
-from agent import planning as planners
-from agent.episodes import goals
-from agent.episodes.agents import ModelAgent, RuleAgent
+from agent import planning
+from agent.episodes.agents import Agent, ModelAgent, PlanningAgent
+from agent.episodes.baselines import RuleAgent
 from agent.episodes.realtime import RealtimeAgent
-from agent.episodes.sequence import EpisodeSequence, Settings, StoppableModel
-from agent.viewer.frame import FrameRenderer
-from agent.viewer.latent_images import imagine
-from agent.viewer.threads import Playback
-from agent.world_models import registry as world_model
+from agent.episodes.sequence import StoppableModel
+from agent.episodes.settings import EpisodeSettings
+from agent.planning.base import Planner
+from agent.world_models import registry
+from agent.world_models.base import WorldModel
+from envs import BadInput, Task
 
 
-def make_agent(
-    task: str,
-    model: str,
-    rule: str | None = None,
-    planner: str | None = None,
-    plan: Sequence[str] = (),
-    plan_ms: float | None = None,
-    realtime: bool = False,
-    device: str = "auto",
-) -> Any:
-    """An agent that plans with the `model` that `world_model.load` finds, or acts by a `rule`."""
+def make_agent(settings: EpisodeSettings, model: str, rule: str | None = None) -> Agent:
+    """Acts by a `rule`, or plans with the `model` that `registry.load` finds, which can be stopped in mid-plan."""
     if rule is not None:
         return RuleAgent(rule)
-    loaded = world_model.load(model, task, device)
-    stoppable: Any = StoppableModel(loaded)
-    kind = RealtimeAgent if realtime else ModelAgent
-    return kind(stoppable, planners.make_for(loaded, planner, plan), plan_ms)
+    stoppable = cast(WorldModel, StoppableModel(load_model(settings, model)))  # the rest is passed on
+    return make_planning_agent(settings, stoppable)
 
 
-def make_playback(task: str, agent: Any, goal: str = "pair", settings: Settings | None = None) -> Playback:
-    """The playback for an agent, with a task drawn as its model wants to see it; `goal` is what `--goal` takes."""
-    model = getattr(agent, "model", None)
-    world = envs.make(task, size=model.image_size, look=model.look) if model else envs.make(task)
-    source = goals.parse(goal, world)
-    world.close()  # who plays may draw in another thread
-    renderer = FrameRenderer(task, agent, imagine(model), source)
-    return Playback(EpisodeSequence(world, agent, source, settings or Settings()), renderer)
+def load_model(settings: EpisodeSettings, name: str, threads: int | None = None) -> WorldModel:
+    """The world model that `registry.load` finds by its name."""
+    return registry.load(name, settings.env, settings.device, threads)
+
+
+def make_planning_agent(settings: EpisodeSettings, model: WorldModel) -> PlanningAgent:
+    """Plans with `model` in lockstep or in real time."""
+    kind = RealtimeAgent if settings.realtime else ModelAgent
+    return kind(model, make_planner(model, settings.planner, settings.plan), settings.plan_ms)
+
+
+def make_planner(model: WorldModel, name: str | None = None, assignments: Sequence[str] = ()) -> Planner:
+    """The planner that `model` was tuned for, or the one called `name`, with `key=value` settings changed."""
+    try:
+        return planning.make_for(model, name, assignments)
+    except ValueError as error:
+        raise BadInput(str(error)) from error
+
+
+def make_task(name: str, model: WorldModel | None) -> Task:
+    """The task called `name`, drawn as `model` wants to see it."""
+    return envs.make(name) if model is None else envs.make(name, size=model.image_size, look=model.look)

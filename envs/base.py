@@ -7,15 +7,15 @@ simulator from any state, and any state has a picture without disturbing the epi
 """
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import cv2
 import gymnasium
 import numpy as np
 
+from envs.dataset.layout import Look
 from envs.errors import BadInput
 
-Look = Literal["fast", "paper"]
 LOOK_SIZE = {"fast": 64, "paper": 224}
 MAX_SIZE = 1024
 
@@ -44,7 +44,7 @@ class Task(gymnasium.Env):
     proprio: ClassVar[tuple[int, ...]]
     """Which numbers of the state the agent could measure on its own body."""
     movable: ClassVar[tuple[int, ...]]
-    """Which numbers of the state locate the thing that the goal is about."""
+    """Which numbers of the state locate the goal object."""
     moved_by: ClassVar[float]
     """How far (Euclidean, over `movable`) counts as having moved it."""
     rule: ClassVar[str]
@@ -58,7 +58,9 @@ class Task(gymnasium.Env):
         size = LOOK_SIZE[look] if size is None else size
         if not isinstance(size, int | np.integer) or not 8 <= size <= MAX_SIZE:
             raise BadInput(f"a picture cannot have side {size!r}: give a whole number of pixels from 8 to {MAX_SIZE}")
-        self.size, self.look, self.render_mode = int(size), look, render_mode
+        self.size = int(size)
+        self.look = look
+        self.render_mode = render_mode
         self.metadata = {"render_modes": ["rgb_array"], "render_fps": round(self.control_hz)}
         self.observation_space = gymnasium.spaces.Box(0, 255, (self.size, self.size, 3), np.uint8)
         self.action_space = gymnasium.spaces.Box(-1, 1, (len(self.action_names),), np.float32)
@@ -121,7 +123,7 @@ class Task(gymnasium.Env):
         self.goal = self._checked(goal, self.state_names, "goal")
 
     def moved(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-        """Whether the thing that the goal is about moved between two states `(..., S)`: bool `(...)`."""
+        """Whether the goal object moved between two states `(..., S)`: bool `(...)`."""
         change = np.asarray(after)[..., self.movable] - np.asarray(before)[..., self.movable]
         return np.linalg.norm(change, axis=-1) > self.moved_by
 
@@ -147,7 +149,9 @@ class Task(gymnasium.Env):
             raise BadInput(f"a picture cannot have side {size!r}: give a whole number of pixels from 8 to {MAX_SIZE}")
         return self.portrait(self._state if state is None else state, size)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
         """Start an episode; `options` may hold a `state` and a `goal`."""
         super().reset(seed=seed)
         options = options or {}
@@ -158,7 +162,7 @@ class Task(gymnasium.Env):
         self.set_goal(options.get("goal", goal))
         return self.draw(self._state), self._info()
 
-    def step(self, action: Any):
+    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """One control step; `terminated` says that the goal is reached, time limits are the caller's."""
         action = self._checked(action, self.action_names, "action")
         if np.abs(action).max() > 1 + 1e-6:

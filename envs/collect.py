@@ -20,16 +20,17 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
 from tqdm import tqdm
 
 import envs
-from envs.base import Look, Task
-from envs.dataset import writer as store
-from envs.errors import BadInput, parse, run
+from envs.base import Task
+from envs.dataset.layout import ACTION, PIXELS, PROPRIO, STATE, Attributes, Layout, Look
+from envs.dataset.reader import open_dataset
+from envs.dataset.writer import Writer, create, differences, disk_error, finished
+from envs.errors import BadInput, parse_command_line, run
 
 COLLECTOR = 3  # goes up when the same settings give other data
 LIBRARIES = ("numpy", "opencv-python-headless", "pymunk", "mujoco", "dm-control", "ogbench")
@@ -53,19 +54,19 @@ class Collect:
     workers: int = 1
     """Processes that simulate and render."""
     steps: int | None = None
-    """Control steps of an episode; the task's own number if left out."""
+    """Control steps of an episode; default: the task's own number."""
     every: int = 1
-    """Store a row every so many control steps, holding all actions up to the next; 5 makes Cube five times cheaper."""
+    """Store a row every N control steps, holding all actions up to the next; 5 makes Cube five times cheaper."""
     stray: float = 0.0
-    """Share of the time in which aimless actions stand in for the data policy's: a world model learns what they do."""
+    """Share of the time spent on aimless actions instead of the data policy's: a world model learns what they do."""
     stray_every: int = 1
-    """Only every so manieth episode strays; the others are the data policy's own."""
+    """Every N-th episode strays; the others are the data policy's own."""
     size: int | None = None
-    """Side of the pictures in pixels; 64 in the fast look and 224 in the paper's if left out."""
+    """Side of the pictures in pixels; default: 64 in the fast look, 224 in the paper's."""
     look: Look = "fast"
     """How the task looks: fast (for compact models) or paper (as published)."""
     overwrite: bool = False
-    """Throw away what is at OUT and begin anew."""
+    """Delete what is at OUT and start again."""
 
     def check(self) -> None:
         """Refuse numbers that make no sense."""
@@ -86,9 +87,9 @@ class Collect:
             raise BadInput(f"an episode of {steps} steps cannot be stored every {self.every}: give a whole multiple")
         return steps
 
-    def layout(self, task: Task) -> store.Layout:
+    def layout(self, task: Task) -> Layout:
         """The size of everything in the file."""
-        return store.Layout(
+        return Layout(
             episodes=self.episodes,
             rows=self.episode_steps(task) // self.every + 1,
             size=task.size,
@@ -97,26 +98,26 @@ class Collect:
             proprio=len(task.proprio),
         )
 
-    def attributes(self, task: Task) -> dict[str, Any]:
+    def attributes(self, task: Task) -> Attributes:
         """What the file says about itself; equal attributes mean equal data."""
-        return {
-            "task": self.env,
-            "seed": self.seed,
-            "episodes": self.episodes,
-            "steps": self.episode_steps(task),
-            "frame_skip": self.every,
-            "stray": self.stray,
-            "stray_every": self.stray_every,
-            "look": self.look,
-            "size": task.size,
-            "action_dim": len(task.action_names),
-            "action_names": store.as_json(task.action_names),
-            "state_names": store.as_json(task.state_names),
-            "control_hz": task.control_hz,
-            "gl": os.environ.get("MUJOCO_GL", "none") if "mujoco" in sys.modules else "none",
-            "collector": COLLECTOR,
-            "versions": store.as_json({name: metadata.version(name) for name in LIBRARIES}),
-        }
+        return Attributes(
+            task=self.env,
+            seed=self.seed,
+            episodes=self.episodes,
+            steps=self.episode_steps(task),
+            frame_skip=self.every,
+            stray=self.stray,
+            stray_every=self.stray_every,
+            look=self.look,
+            size=task.size,
+            action_dim=len(task.action_names),
+            action_names=task.action_names,
+            state_names=task.state_names,
+            control_hz=task.control_hz,
+            gl=os.environ.get("MUJOCO_GL", "none") if "mujoco" in sys.modules else "none",
+            collector=COLLECTOR,
+            versions={name: metadata.version(name) for name in LIBRARIES},
+        )
 
 
 def collect(settings: Collect, progress: bool = True) -> str:
@@ -129,23 +130,23 @@ def collect(settings: Collect, progress: bool = True) -> str:
         out.unlink(missing_ok=True)
         partial.unlink(missing_ok=True)
     for path in (out, partial):
-        if path.exists() and (other := store.differences(path, attributes)):
+        if path.exists() and (other := differences(path, attributes)):
             raise BadInput(f"{path} holds other data ({'; '.join(other)}): give another --out, or --overwrite it")
     if not out.exists():
         try:
             out.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise store.disk_error(error, out) from error
+            raise disk_error(error, out) from error
         if not partial.exists():
-            store.create(partial, layout, attributes)
-        todo = np.flatnonzero(~store.finished(partial)).tolist()
+            create(partial, layout, attributes)
+        todo = np.flatnonzero(~finished(partial)).tolist()
         _fill(settings, partial, todo, layout, progress)
         os.replace(partial, out)
     cv2.imwrite(str(out.with_suffix(".png")), contact_sheet(out)[..., ::-1])
     return summary(task, out)
 
 
-def _fill(settings: Collect, path: Path, todo: list[int], layout: store.Layout, progress: bool) -> None:
+def _fill(settings: Collect, path: Path, todo: list[int], layout: Layout, progress: bool) -> None:
     """Write the episodes `todo` into the file at `path`, with a bar that counts frames."""
     interval = 0.5 if sys.stderr.isatty() else 30.0
     with tqdm(
@@ -191,7 +192,7 @@ class Recorder:
     def __init__(self, settings: Collect, path: Path):
         self.settings = settings
         self.task = settings.make_task()
-        self.writer = store.Writer(path, settings.layout(self.task))
+        self.writer = Writer(path, settings.layout(self.task))
 
     def record(self, episode: int) -> int:
         """Record one episode; all its randomness comes from its own seed."""
@@ -203,7 +204,7 @@ class Recorder:
         action = np.full((len(rows), every * actions.shape[1]), np.nan, np.float32)  # no action leaves the last frame
         action[:-1] = actions.reshape(len(rows) - 1, -1)
         pixels = np.stack([task.draw(state) for state in rows])
-        self.writer.write(episode, pixels=pixels, action=action, state=rows, proprio=rows[:, task.proprio])
+        self.writer.write(episode, {PIXELS: pixels, ACTION: action, STATE: rows, PROPRIO: rows[:, task.proprio]})
         return episode
 
 
@@ -232,36 +233,34 @@ def _record(episode: int) -> int:
 
 def summary(task: Task, path: Path) -> str:
     """What was collected, in a few lines."""
-    with store.open_checked(path) as file:
-        skip, episodes = int(file.attrs["frame_skip"]), len(file["ep_len"])
-        frames = len(file["pixels"])
-        states = file["state"][:].reshape(episodes, frames // episodes, -1)
-        action = file["action"][:].reshape(-1, len(task.action_names))
+    data = open_dataset(path)
+    assert data.state is not None
+    episodes, frames, skip = len(data.length), len(data.pixels), data.frame_skip
+    states = data.state.reshape(episodes, frames // episodes, -1)
+    action = data.action.reshape(-1, data.action_dim)
     apart = max(1, envs.OFFSET // skip)
     moves = task.moved(states[:, :-apart], states[:, apart:]).mean() if states.shape[1] > apart else float("nan")
     mean, std = (np.array2string(f(action, axis=0), precision=3) for f in (np.nanmean, np.nanstd))
     return (
         f"{path}: {episodes} episodes, {frames} frames, {path.stat().st_size / 1e6:.1f} MB\n"
-        f"windows of {apart * skip} steps in which the goal's object moves: {100 * moves:.1f} %\n"
+        f"windows of {apart * skip} steps in which the goal object moves: {100 * moves:.1f} %\n"
         f"action mean {mean}, std {std} ({', '.join(task.action_names)})"
     )
 
 
 def contact_sheet(path: Path, side: int = 128) -> np.ndarray:
     """Eight episodes (rows) by eight frames each as one picture, uint8."""
-    with store.open_checked(path) as file:
-        episodes, rows = len(file["ep_len"]), int(file["ep_len"][0])
-        picks = np.linspace(0, rows - 1, SHEET).astype(int)
-        lines = []
-        for episode in range(min(SHEET, episodes)):
-            frames = (file["pixels"][episode * rows + pick] for pick in picks)
-            tiles = (cv2.resize(frame, (side, side), interpolation=cv2.INTER_NEAREST) for frame in frames)
-            lines.append(np.hstack([np.pad(tile, ((2, 2), (2, 2), (0, 0)), constant_values=128) for tile in tiles]))
+    data = open_dataset(path)
+    lines = []
+    for first, rows in list(zip(data.offset, data.length, strict=True))[:SHEET]:
+        frames = data.pixels[first + np.linspace(0, rows - 1, SHEET).astype(int)]
+        tiles = (cv2.resize(frame, (side, side), interpolation=cv2.INTER_NEAREST) for frame in frames)
+        lines.append(np.hstack([np.pad(tile, ((2, 2), (2, 2), (0, 0)), constant_values=128) for tile in tiles]))
     return np.vstack(lines)
 
 
 def main() -> int:
-    settings = parse(Collect, __doc__)
+    settings = parse_command_line(Collect, __doc__)
     started = time.perf_counter()
     try:
         text = collect(settings)

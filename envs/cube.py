@@ -10,9 +10,12 @@ One declared difference from OGBench: the effector is measured in the state itse
 that the state vector is all there is.
 """
 
+from typing import Any
+
 import numpy as np
 
 from envs.base import Policy
+from envs.dataset.layout import Look
 from envs.mujoco_task import MujocoTask, mujoco  # first, because it checks MUJOCO_GL
 
 # isort: split
@@ -53,7 +56,7 @@ class Cube(MujocoTask):
     unit = "m"
     camera = "front_pixels"
 
-    def __init__(self, size=None, look="fast", render_mode=None):
+    def __init__(self, size: int | None = None, look: Look = "fast", render_mode: str | None = None):
         super().__init__(size, look, render_mode)
         self._ogbench = CubeEnv("single", mode="data_collection", visualize_info=False)
         self._ogbench.reset(seed=0)
@@ -62,12 +65,12 @@ class Cube(MujocoTask):
             self.model.material(f"ur5e/robotiq/{material}").rgba = self._ogbench._colors["purple"]
         self._contact = 0.0
 
-    def start(self, rng):
+    def start(self, rng: np.random.Generator) -> np.ndarray:
         self._ogbench._np_random = rng
         self._ogbench.reset()
         return self.captured()
 
-    def advance(self, state, action):
+    def advance(self, state: np.ndarray, action: np.ndarray) -> np.ndarray:
         self.restore(state)
         mujoco.mj_forward(self.model, self.data)
         self._ogbench.set_control(np.asarray(action, dtype=np.float64))
@@ -77,16 +80,16 @@ class Cube(MujocoTask):
         self._contact = float(np.clip(force / 50, 0, 1))
         return self.captured()
 
-    def success(self, state, goal):
+    def success(self, state: np.ndarray, goal: np.ndarray) -> np.ndarray:
         return self.distance(state, goal) <= 0.04
 
-    def distance(self, state, goal):
+    def distance(self, state: np.ndarray, goal: np.ndarray) -> np.ndarray:
         return np.linalg.norm(np.asarray(state)[..., CUBE_POSITION] - np.asarray(goal)[..., CUBE_POSITION], axis=-1)
 
-    def features(self, state):
+    def features(self, state: np.ndarray) -> np.ndarray:
         return np.asarray(state)[..., CUBE_POSITION] / 0.04
 
-    def expert(self, rng) -> Policy:
+    def expert(self, rng: np.random.Generator) -> Policy:
         """OGBench's Markov oracle with per-episode noise; as soon as the cube is placed it gets a new target."""
         oracle = CubeMarkovOracle(env=self._ogbench, min_norm=0.4)
         oracle.reset(None, None)
@@ -99,7 +102,7 @@ class Cube(MujocoTask):
         oracle._final_yaw = rng.uniform(-np.pi, np.pi)
         self._contact = 0.0
 
-        def policy(state):
+        def policy(state: np.ndarray) -> np.ndarray:
             nonlocal target, yaw
             seen = self._seen(state)
             placed = np.linalg.norm(target - seen["privileged/block_0_pos"]) <= 0.02
@@ -111,7 +114,7 @@ class Cube(MujocoTask):
 
         return policy
 
-    def _seen(self, state: np.ndarray) -> dict:
+    def _seen(self, state: np.ndarray) -> dict[str, Any]:
         """What the oracle looks at. The grip's force is the one that the last `advance` left behind."""
         self.restore(state)
         mujoco.mj_kinematics(self.model, self.data)

@@ -1,4 +1,4 @@
-"""What a person typed or handed over was wrong: one sentence, exit status 2."""
+"""What a person typed or handed over was wrong: one sentence, exit status 2. Nothing here needs a simulator."""
 
 import contextlib
 import io
@@ -27,18 +27,27 @@ def run(main: Callable[[], int | None]) -> None:
         sys.exit(130)
 
 
-def parse(settings: type[Settings], doc: str | None, arguments: Sequence[str] | None = None) -> Settings:
-    """The command line as a `settings` dataclass; `--help` is its manual, and a word it does not know is bad input."""
-    if sys.modules.get("torch", tyro) is None:
-        del sys.modules["torch"]  # tyro imports whatever stands there, also where torch is barred
+def parse_command_line(settings: type[Settings], doc: str | None, arguments: Sequence[str] | None = None) -> Settings:
+    """The command line as a `settings` dataclass; `--help` is its manual, and a word it does not know is bad input.
+
+    Flags of a dataclass inside `settings` have no prefix.
+    """
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
-            return tyro.cli(settings, prog=Path(sys.argv[0]).name, description=doc, args=arguments)
+            return tyro.cli(
+                settings, prog=_program(), description=doc, args=arguments, config=(tyro.conf.OmitArgPrefixes,)
+            )
     except SystemExit as stop:
         if not stop.code:
             raise
         raise BadInput(_sentence(said.getvalue())) from None
+
+
+def _program() -> str:
+    """How this program was called: `python -m training.train`, or the name of its file."""
+    module = sys.modules["__main__"].__spec__
+    return f"python -m {module.name.removesuffix('.__main__')}" if module else Path(sys.argv[0]).name
 
 
 def _sentence(box: str) -> str:
@@ -50,4 +59,4 @@ def _sentence(box: str) -> str:
         if line.startswith(("──", "╰")):
             break
         section.append(line)
-    return f"{title.lower()}: {' '.join(section)} (see --help)"
+    return f"{title.lower()}: {' '.join(section).removeprefix(f'{title}: ')} (see --help)"

@@ -33,16 +33,16 @@ class MujocoTask(Task):
         """The simulator's state as one vector."""
         return np.concatenate([self.data.qpos, self.data.qvel])
 
-    def draw(self, state):
+    def draw(self, state: np.ndarray) -> np.ndarray:
         """The published look has every effect; the fast one has none, coarse meshes, and is drawn at twice the size."""
         if self.look == "paper":
-            return self._shoot(state, self.size, fast=False)
-        return shrink(self._shoot(state, 2 * self.size, fast=True), self.size)
+            return self._render(state, self.size, fast=False)
+        return shrink(self._render(state, 2 * self.size, fast=True), self.size)
 
-    def portrait(self, state, size):
-        return self._shoot(state, size, fast=False)
+    def portrait(self, state: np.ndarray, size: int) -> np.ndarray:
+        return self._render(state, size, fast=False)
 
-    def _shoot(self, state: np.ndarray, size: int, fast: bool) -> np.ndarray:
+    def _render(self, state: np.ndarray, size: int, fast: bool) -> np.ndarray:
         self.restore(state)
         mujoco.mj_kinematics(self.model, self.data)
         mujoco.mj_camlight(self.model, self.data)
@@ -73,7 +73,7 @@ class MujocoTask(Task):
             self._renderers[size, fast] = renderer
         return self._renderers[size, fast]
 
-    def close(self):
+    def close(self) -> None:
         for renderer in getattr(self, "_renderers", {}).values():
             renderer.close()
         self._renderers = {}

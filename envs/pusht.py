@@ -55,7 +55,7 @@ class PushT(Task):
     rule = "agent and block less than 20 px (as one 4-vector) and the block's angle less than 20 deg from the goal"
     unit = "px"
 
-    def start(self, rng):
+    def start(self, rng: np.random.Generator) -> np.ndarray:
         agent, block = rng.uniform(50, 450, 2), rng.uniform(100, 400, 2)
         angle = rng.uniform(-2 * np.pi, 2 * np.pi) % (2 * np.pi)
         return np.array([*agent, *block, angle, 0.0, 0.0])
@@ -64,7 +64,7 @@ class PushT(Task):
     def bodies(self) -> "Bodies":
         return Bodies()
 
-    def advance(self, state, action):
+    def advance(self, state: np.ndarray, action: np.ndarray) -> np.ndarray:
         agent, block = self.bodies.agent, self.bodies.block
         x, y, *_, vx, vy = state.tolist()
         target_x, target_y = x + REACH * float(action[0]), y + REACH * float(action[1])
@@ -78,35 +78,35 @@ class PushT(Task):
             pymunk.Body.update_position(block, PHYSICS_DT)  # the pending motion; its velocity dies with this step
         return np.array([x, y, *block.position, block.angle % (2 * np.pi), vx, vy])
 
-    def draw(self, state):
-        return shrink(_published(state), self.size) if self.look == "paper" else _paint(state, self.size)
+    def draw(self, state: np.ndarray) -> np.ndarray:
+        return shrink(_published(state), self.size) if self.look == "paper" else _render(state, self.size)
 
-    def portrait(self, state, size):
-        return _paint(state, size)
+    def portrait(self, state: np.ndarray, size: int) -> np.ndarray:
+        return _render(state, size)
 
-    def success(self, state, goal):
+    def success(self, state: np.ndarray, goal: np.ndarray) -> np.ndarray:
         turn = np.abs(np.asarray(state)[..., 4] - np.asarray(goal)[..., 4]) % (2 * np.pi)
         return (self.distance(state, goal) < 20) & (np.minimum(turn, 2 * np.pi - turn) < np.pi / 9)
 
-    def distance(self, state, goal):
+    def distance(self, state: np.ndarray, goal: np.ndarray) -> np.ndarray:
         return np.linalg.norm(np.asarray(state)[..., :4] - np.asarray(goal)[..., :4], axis=-1)
 
-    def features(self, state):
+    def features(self, state: np.ndarray) -> np.ndarray:
         state = np.asarray(state)
         angle = state[..., 4:5]
         return np.concatenate([state[..., :4] / 20, np.cos(angle) * 9 / np.pi, np.sin(angle) * 9 / np.pi], axis=-1)
 
-    def reward(self, state, goal):
+    def reward(self, state: np.ndarray, goal: np.ndarray) -> float:
         return -float(np.linalg.norm(goal - state))  # as published
 
-    def expert(self, rng) -> Policy:
+    def expert(self, rng: np.random.Generator) -> Policy:
         return Pusher(self, rng)
 
 
 class Bodies:
     """The walls, the disc and the T, made once and put into a fresh space for every control step."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         frame = pymunk.Body(body_type=pymunk.Body.STATIC)
         self.agent = pymunk.Body(body_type=pymunk.Body.KINEMATIC)
         self.block = pymunk.Body(1.0, 2 * pymunk.moment_for_poly(1.0, BAR))
@@ -240,7 +240,7 @@ def _corners(pose: np.ndarray) -> np.ndarray:
     return _rotate(PARTS, pose[2]) + pose[:2]
 
 
-def _paint(state: np.ndarray, size: int) -> np.ndarray:
+def _render(state: np.ndarray, size: int) -> np.ndarray:
     """The table drawn anti-aliased at twice the `size` and shrunk by area."""
     picture = _table(2 * size).copy()
     for part in _place(_corners(state[2:5]), 2 * size):

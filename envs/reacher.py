@@ -10,6 +10,7 @@ One declared difference from the published task: the shoulder turns without end,
 import numpy as np
 
 from envs.base import Policy
+from envs.dataset.layout import Look
 from envs.mujoco_task import MujocoTask, mujoco  # first, because it checks MUJOCO_GL
 
 # isort: split
@@ -34,7 +35,7 @@ class Reacher(MujocoTask):
     unit = "rad"
     camera = "fixed"
 
-    def __init__(self, size=None, look="fast", render_mode=None):
+    def __init__(self, size: int | None = None, look: Look = "fast", render_mode: str | None = None):
         super().__init__(size, look, render_mode)
         xml, assets = reacher.get_model_and_assets()
         self.model = mujoco.MjModel.from_xml_string(xml.decode(), assets)
@@ -42,35 +43,35 @@ class Reacher(MujocoTask):
         self.data = mujoco.MjData(self.model)
         self._wrist_range = self.model.joint("wrist").range
 
-    def start(self, rng):
+    def start(self, rng: np.random.Generator) -> np.ndarray:
         return np.array([rng.uniform(-np.pi, np.pi), rng.uniform(*self._wrist_range), 0.0, 0.0])
 
-    def advance(self, state, action):
+    def advance(self, state: np.ndarray, action: np.ndarray) -> np.ndarray:
         self.restore(state)
         self.data.ctrl[:] = action
         mujoco.mj_step(self.model, self.data, PHYSICS_STEPS)
         return self.captured()
 
-    def success(self, state, goal):
+    def success(self, state: np.ndarray, goal: np.ndarray) -> np.ndarray:
         return self.distance(state, goal) < 0.05
 
-    def distance(self, state, goal):
+    def distance(self, state: np.ndarray, goal: np.ndarray) -> np.ndarray:
         """The larger of the two angles' differences."""
         shoulder, wrist = np.moveaxis(np.asarray(state)[..., :2] - np.asarray(goal)[..., :2], -1, 0)
         return np.maximum(np.abs((shoulder + np.pi) % (2 * np.pi) - np.pi), np.abs(wrist))
 
-    def features(self, state):
+    def features(self, state: np.ndarray) -> np.ndarray:
         shoulder, wrist = np.moveaxis(np.asarray(state)[..., :2], -1, 0)
         return np.stack([np.cos(shoulder), np.sin(shoulder), wrist], axis=-1) / 0.05
 
-    def expert(self, rng) -> Policy:
+    def expert(self, rng: np.random.Generator) -> Policy:
         """Half of the episodes are uniform random torques; the others reach random poses in turn, with noise."""
         if rng.random() < RANDOM_SHARE:
             return lambda state: rng.uniform(-1, 1, 2).astype(np.float32)
         noise = rng.uniform(0.0, 0.5)
         pose, steps_left = self.start(rng), 0
 
-        def policy(state):
+        def policy(state: np.ndarray) -> np.ndarray:
             nonlocal pose, steps_left
             if steps_left == 0:
                 pose, steps_left = self.start(rng), int(rng.integers(10, 40))

@@ -39,37 +39,37 @@ class TwoRoom(Task):
     rule = "agent less than 16 px from the goal"
     unit = "px"
 
-    def start(self, rng):
+    def start(self, rng: np.random.Generator) -> np.ndarray:
         while True:
             x, y = rng.uniform(*SAMPLING, 2)
             if not WALL_LEFT <= x <= WALL_RIGHT:
                 return np.array([x, y])
 
-    def advance(self, state, action):
+    def advance(self, state: np.ndarray, action: np.ndarray) -> np.ndarray:
         x, y = float(state[0]), float(state[1])
         to_x = min(max(x + SPEED * float(action[0]), LOW), HIGH)
         to_y = min(max(y + SPEED * float(action[1]), LOW), HIGH)
         return np.array(_sweep(x, y, to_x, to_y))
 
-    def draw(self, state):
-        return shrink(_paint(state, WORLD), self.size) if self.look == "paper" else _paint(state, self.size)
+    def draw(self, state: np.ndarray) -> np.ndarray:
+        return shrink(_render(state, WORLD), self.size) if self.look == "paper" else _render(state, self.size)
 
-    def portrait(self, state, size):
-        return _paint(state, size)
+    def portrait(self, state: np.ndarray, size: int) -> np.ndarray:
+        return _render(state, size)
 
-    def success(self, state, goal):
+    def success(self, state: np.ndarray, goal: np.ndarray) -> np.ndarray:
         return self.distance(state, goal) < 16
 
-    def distance(self, state, goal):
+    def distance(self, state: np.ndarray, goal: np.ndarray) -> np.ndarray:
         return np.linalg.norm(np.asarray(state) - np.asarray(goal), axis=-1)
 
-    def features(self, state):
+    def features(self, state: np.ndarray) -> np.ndarray:
         return np.asarray(state) / 16
 
-    def reward(self, state, goal):
+    def reward(self, state: np.ndarray, goal: np.ndarray) -> float:
         return 0.0  # as published
 
-    def expert(self, rng) -> Policy:
+    def expert(self, rng: np.random.Generator) -> Policy:
         """Walk to a random goal, through the door when it lies in the other room, then to the next one.
 
         The Gaussian noise on the action is drawn once an episode from 0 to 1.5: the published 2.0 lets a random agent
@@ -78,7 +78,7 @@ class TwoRoom(Task):
         noise = rng.uniform(0.0, 1.5)
         goal = self.start(rng)
 
-        def policy(state):
+        def policy(state: np.ndarray) -> np.ndarray:
             nonlocal goal
             while np.linalg.norm(goal - state) < 16:
                 goal = self.start(rng)
@@ -123,7 +123,7 @@ def _background(size: int) -> np.ndarray:
     return shrink(picture, size).astype(np.float32)
 
 
-def _paint(state: np.ndarray, size: int) -> np.ndarray:
+def _render(state: np.ndarray, size: int) -> np.ndarray:
     """The rooms with the agent as a Gaussian blob of its radius, normalised to full colour at its brightest pixel."""
     scale = WORLD / size
     centres = (np.arange(size) + 0.5) * scale - 0.5  # where this picture's pixels lie in the published one

@@ -11,12 +11,13 @@ import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from agent import planning as planners
+from agent import planning
 from agent.world_models.onnx import OnnxWorldModel
-from envs.errors import BadInput, parse, run
+from envs.errors import BadInput, parse_command_line, run
 from export import card, parity
 from export.lewm import read_lewm
 from export.package import package
@@ -32,7 +33,7 @@ class Export:
     run: Path | None = None
     """Run folder of the trainer."""
     proposals: Path | None = None
-    """Folder of proposals to put into the file; the run's own, if it has any, if left out."""
+    """Folder of proposals to put into the file (default: the run's own, if it has any)."""
     from_lewm: Path | None = None
     """Published LeWM checkpoint instead: a folder or a file (safetensors or torch)."""
     env: str | None = None
@@ -52,9 +53,7 @@ class Export:
 def export(settings: Export) -> str:
     """Write file and card, both or neither; returns the card."""
     source = _source(settings)
-    planner = planners.parse(settings.planner)
-    if planner:
-        planners.make(**{"name": "cem"} | planner)
+    planner = _planner(settings)
     precision = "float16" if settings.fp16 else "float32"
     content = package(source, settings.horizon, np.dtype(precision).type, planner, settings.licence)
     out = settings.out
@@ -83,8 +82,19 @@ def _source(settings: Export) -> Source:
     return read_lewm(settings.from_lewm, settings.env, settings.data)
 
 
+def _planner(settings: Export) -> dict[str, Any]:
+    """Name and settings of a planner that can be made, or none."""
+    try:
+        planner = planning.parse_settings(settings.planner)
+        if planner:
+            planning.make(**{"name": planning.DEFAULT} | planner)
+    except ValueError as error:
+        raise BadInput(str(error)) from error
+    return planner
+
+
 def main() -> None:
-    settings = parse(Export, __doc__)
+    settings = parse_command_line(Export, __doc__)
     print(export(settings))
     print(f"{settings.out} is ready: python play.py --model {settings.out}")
 

@@ -7,7 +7,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor
 
-OPSET, IR_VERSION = 20, 10
+from agent.world_models.file.interface import assemble
+from agent.world_models.file.metadata import Metadata
 
 
 class Graph:
@@ -75,13 +76,7 @@ class Graph:
             node.attribute.append(helper.make_attribute("to", TensorProto.FLOAT))
         self._nodes.append(node)
 
-    def model(self, inputs: list[onnx.ValueInfoProto], outputs: list[onnx.ValueInfoProto]) -> onnx.ModelProto:
-        """The finished model."""
+    def model(self, about: Metadata) -> onnx.ModelProto:
+        """The finished model, with the inputs and outputs of a file with this metadata."""
         weights = [numpy_helper.from_array(array, name) for name, array in self._weights.items()]
-        graph = helper.make_graph(self._nodes, "qqworld", inputs, outputs, weights)
-        return helper.make_model(
-            graph,
-            opset_imports=[helper.make_opsetid("", OPSET)],
-            ir_version=IR_VERSION,
-            producer_name="qqworld",
-        )
+        return assemble(self._nodes, weights, about)

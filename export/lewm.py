@@ -11,7 +11,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import h5py
 import safetensors.torch
 import torch
 from safetensors import SafetensorError
@@ -19,6 +18,7 @@ from torch import Tensor
 
 import envs
 import models
+from envs.dataset.reader import read_actions
 from envs.errors import BadInput
 from export.source import Source
 from models import WorldModel
@@ -179,12 +179,7 @@ def _action_statistics(task: str, data: Path | None, action_dim: int) -> tuple[T
     if data is None:
         mean, std = ACTION_STATISTICS[task]
         return torch.tensor(mean), torch.tensor(std)
-    try:
-        with h5py.File(data, "r") as file:
-            actions = torch.from_numpy(file["action"][:]).double()
-    except (OSError, KeyError, TypeError) as error:
-        raise BadInput(f"{data} is no dataset with a column of actions ({error})") from error
-    if actions.ndim != 2 or actions.shape[1] != action_dim:
-        raise BadInput(f"{data} has actions of shape {tuple(actions.shape)}, not (rows, {action_dim})")
-    actions = actions[~actions.isnan().any(dim=1)]
+    actions = torch.from_numpy(read_actions(data))
+    if actions.shape[1] != action_dim:
+        raise BadInput(f"the actions in {data} have {actions.shape[1]} numbers, but those of {task} have {action_dim}")
     return actions.mean(dim=0).float(), actions.std(dim=0).float()

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from onnx import ModelProto, TensorProto, helper
+from onnx import ModelProto
 
 from agent.world_models import file as model_file
 from agent.world_models.file.metadata import SINCE, Metadata
@@ -14,13 +14,18 @@ from export import rollout
 from export.graph import Graph
 from export.networks import emit_encode, emit_proposals
 from export.source import Source
-from models import Proposals, WorldModel
 
 
 def package(source: Source, horizon: int, dtype: type[np.floating], planner: dict[str, Any], licence: str) -> bytes:
     """The world-model file of `source`; the same source gives the same bytes."""
+    about = describe(source, horizon, planner, licence)
+    return model_file.write(to_onnx(source, about, dtype), about)
+
+
+def describe(source: Source, horizon: int, planner: dict[str, Any], licence: str) -> Metadata:
+    """What the file says about itself."""
     model, proposals = source.model, source.proposals
-    metadata = Metadata(
+    return Metadata(
         task=source.task,
         image_size=model.image_size,
         look=source.look,
@@ -44,44 +49,29 @@ def package(source: Source, horizon: int, dtype: type[np.floating], planner: dic
         licence=licence,
         planner=planner,
         proposals=proposals.components if proposals else 0,
-        format=SINCE["proposals"] if proposals else "1.0",
+        one_block=True,
+        format=SINCE["one_block"],
     )
-    return model_file.write(to_onnx(model, horizon, dtype, proposals), metadata)
 
 
-def to_onnx(
-    model: WorldModel, horizon: int, dtype: type[np.floating] = np.float32, proposals: Proposals | None = None
-) -> ModelProto:
-    """The graph of `model`: `latent` of `pixels`, and `latents_c` of the last c latents of `context`, for c up to h.
-
-    With `proposals` also those from `start` to `goal`.
-    """
-    model = model.eval()
-    block = model.action_block * model.action_dim
-    size, lengths = model.image_size, range(1, model.history + 1)
+def to_onnx(source: Source, about: Metadata, dtype: type[np.floating] = np.float32) -> ModelProto:
+    """The graph of a file described by `about`, which computes in `dtype`; its outputs are those of `interface`."""
+    model = source.model.eval()
     graph = Graph(dtype)
     graph.leave(emit_encode(model, graph, "pixels"), "latent")
     context, past_actions, actions = (graph.enter(name) for name in ("context", "past_actions", "actions"))
-    rollouts = rollout.write(model, graph, context, past_actions, actions, horizon)
-    for length in lengths:
-        graph.leave(rollouts.latents(length), f"latents_{length}")
-    info = helper.make_tensor_value_info
-    inputs = [
-        info("pixels", TensorProto.UINT8, ["B", size, size, 3]),
-        info("context", TensorProto.FLOAT, ["C", model.history, model.latent]),
-        info("past_actions", TensorProto.FLOAT, ["C", model.history - 1, block]),
-        info("actions", TensorProto.FLOAT, ["N", horizon, block]),
-    ]
-    outputs = [
-        info("latent", TensorProto.FLOAT, ["B", model.latent]),
-        *(info(f"latents_{length}", TensorProto.FLOAT, ["N", horizon, model.latent]) for length in lengths),
-    ]
-    if proposals is not None:
-        sizes = {"start": model.latent, "goal": model.latent, "blocks_left": 1}
-        inputs += [info(name, TensorProto.FLOAT, ["P", size]) for name, size in sizes.items()]
-        outputs.append(info("proposals", TensorProto.FLOAT, ["P", proposals.components, 1 + 2 * block]))
-        graph.leave(emit_proposals(proposals.eval(), graph, *map(graph.enter, sizes)), "proposals")
-    return graph.model(inputs, outputs)
+    rollouts = rollout.write(model, graph, context, past_actions, actions, about.horizon)
+    next_latents = {}
+    for length in range(1, about.history + 1):
+        latents = rollouts.latents(length)
+        graph.leave(graph.op("Concat", *latents, axis=1), f"latents_{length}")
+        next_latents[f"next_latent_{length}"] = latents[0]
+    if source.proposals is not None:
+        inputs = (graph.enter(name) for name in ("start", "goal", "blocks_left"))
+        graph.leave(emit_proposals(source.proposals.eval(), graph, *inputs), "proposals")
+    for name, latent in next_latents.items():
+        graph.leave(latent, name)
+    return graph.model(about)
 
 
 def revision() -> str:

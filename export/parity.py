@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import torch
 
-import agent.world_models.base
 import envs
 from agent.planning import make
 from agent.planning.base import Problem
+from agent.world_models import base
 from agent.world_models.onnx import OnnxWorldModel
 from models import Proposals, WorldModel
 
@@ -50,25 +50,32 @@ class TorchWorldModel:
     """The torch network behind the agent's `WorldModel` contract; everything but the functions is the file's."""
 
     def __init__(self, network: WorldModel, like: OnnxWorldModel, proposals: Proposals | None = None):
-        self.network, self.proposals, self._like = network, proposals, like
+        self.network = network
+        self.proposals = proposals
+        self._like = like
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._like, name)
 
     @torch.no_grad()
-    def encode(self, observations):
+    def encode(self, observations: np.ndarray) -> np.ndarray:
         return self.network.encode(torch.from_numpy(observations)).numpy()
 
     @torch.no_grad()
-    def rollout(self, context, past_actions, actions):
-        inputs = (torch.from_numpy(np.asarray(each, np.float32)) for each in (context, past_actions, actions))
-        return self.network.rollout(*inputs).numpy()
+    def rollout(self, context: np.ndarray, past_actions: np.ndarray, actions: np.ndarray) -> np.ndarray:
+        return self.network.rollout(*map(_tensor, (context, past_actions, actions))).numpy()
 
     @torch.no_grad()
-    def propose(self, latents, goals, blocks_left):
+    def propose(
+        self, latents: np.ndarray, goals: np.ndarray, blocks_left: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         assert self.proposals is not None
-        inputs = (torch.from_numpy(np.asarray(each, np.float32)) for each in (latents, goals, blocks_left))
-        return tuple(part.numpy() for part in self.proposals.propose(*inputs))
+        weights, means, spreads = self.proposals.propose(*map(_tensor, (latents, goals, blocks_left)))
+        return weights.numpy(), means.numpy(), spreads.numpy()
+
+
+def _tensor(values: np.ndarray) -> torch.Tensor:
+    return torch.from_numpy(np.asarray(values, np.float32))
 
 
 def compare(
@@ -101,9 +108,10 @@ def compare(
                 context = latents[rng.integers(len(latents), size=(contexts, length))]
                 shapes = (contexts, length - 1, block), (batch, file.horizon, block)
                 past, actions = (rng.uniform(-1, 1, shape).astype(np.float32) for shape in shapes)
-                name = f"rollout from {length}, {batch} candidates, {contexts} contexts"
-                both = (model.rollout(context, past, actions) for model in (reference, file))
-                errors[name] = _error(*both)
+                inputs = f"from {length}, {batch} candidates, {contexts} contexts"
+                expected = reference.rollout(context, past, actions)
+                errors[f"rollout {inputs}"] = _error(expected, file.rollout(context, past, actions))
+                errors[f"one block {inputs}"] = _error(expected[:, :1], file.rollout(context, past, actions[:, :1]))
     for batch in batches if proposals is not None else ():
         start, goal = latents[rng.integers(len(latents), size=(2, batch))]
         blocks_left = rng.uniform(1, 20, (batch, 1)).astype(np.float32)
@@ -126,7 +134,7 @@ def _same_elites(reference: TorchWorldModel, file: OnnxWorldModel, latents: np.n
     found = []
     for model in (reference, file):
         problem = Problem(latents[:1], nothing, latents[-1], np.random.default_rng(seed))
-        found.append(planner(cast(agent.world_models.base.WorldModel, model), [problem])[0].elites)
+        found.append(planner(cast(base.WorldModel, model), [problem])[0].elites)
     return np.array_equal(found[0], found[1])
 
 

@@ -30,7 +30,9 @@ class Rollout:
     """
 
     def __init__(self, model: WorldModel, graph: Graph, context: str, past_actions: str, actions: str, horizon: int):
-        self.model, self.graph, self.horizon = model, graph, horizon
+        self.model = model
+        self.graph = graph
+        self.horizon = horizon
         self.predictor = cast(Predictor, model.predictor)
         self.blocks = cast(list[Block], list(self.predictor.blocks))
         self.context = [self._pick(context, index) for index in range(model.history)]
@@ -40,8 +42,8 @@ class Rollout:
         self.past = self._modulations(past_actions, model.history - 1)
         self.future = self._modulations(actions, horizon)
 
-    def latents(self, context_length: int) -> str:
-        """The latents `(N, H, D)` that follow the last `context_length` latents of the context."""
+    def latents(self, context_length: int) -> list[str]:
+        """The H latents, each `(N, 1, D)`, that follow the last `context_length` latents of the context."""
         graph, history = self.graph, self.model.history
         latents = self.context[history - context_length :]
         modulations = self.past[history - context_length :] + self.future
@@ -59,7 +61,7 @@ class Rollout:
                 following = graph.op("Add", latents[-1], following)
             latents = [*latents, following]
         column = graph.indices(0, 1, self.model.latent)
-        return graph.op("Concat", *(graph.op("Reshape", z, column) for z in latents[context_length:]), axis=1)
+        return [graph.op("Reshape", latent, column) for latent in latents[context_length:]]
 
     def _token(self, latent: str, modulations: list[list[str]], window: Window, read: bool) -> str | None:
         """Run one more token of `window` through the predictor; if it is not read, only as far as its last key."""
@@ -140,7 +142,9 @@ class MarkovRollout:
     """
 
     def __init__(self, model: WorldModel, graph: Graph, context: str, past_actions: str, actions: str, horizon: int):
-        self.model, self.graph, self.horizon = model, graph, horizon
+        self.model = model
+        self.graph = graph
+        self.horizon = horizon
         self.predictor = cast(Markov, model.predictor)
         history = model.history
         self.context = [self._pick(context, index) for index in range(history)]
@@ -148,8 +152,8 @@ class MarkovRollout:
         self.past = self._pushes(past_actions, history - 1)
         self.future = self._pushes(actions, horizon)
 
-    def latents(self, context_length: int) -> str:
-        """The latents `(N, H, D)` that follow the last `context_length` latents of the context."""
+    def latents(self, context_length: int) -> list[str]:
+        """The H latents, each `(N, 1, D)`, that follow the last `context_length` latents of the context."""
         graph, history = self.graph, self.model.history
         latents = self.context[history - context_length :]
         pushes = self.past[history - context_length :] + self.future
@@ -164,7 +168,7 @@ class MarkovRollout:
             change = emit(self.model.pred_proj, graph, emit(self.predictor.body, graph, hidden))
             latents = [*latents, graph.op("Add", newest, change) if self.model.residual else change]
         column = graph.indices(0, 1, self.model.latent)
-        return graph.op("Concat", *(graph.op("Reshape", z, column) for z in latents[context_length:]), axis=1)
+        return [graph.op("Reshape", latent, column) for latent in latents[context_length:]]
 
     def _pushes(self, blocks: str, count: int) -> list[list[str]]:
         """What each of `count` action blocks `(B, count, k*A)` adds, `(B, width)`, when it is 0, 1, ... steps old."""

@@ -16,7 +16,7 @@ import torch
 from agent.bench import CANDIDATES, gemm_rate, measure, rollout_inputs
 from agent.world_models.onnx import OnnxWorldModel
 from agent.world_models.ort import available_cores
-from envs.errors import parse, run
+from envs.errors import parse_command_line, run
 from export.package import package
 from export.source import Source
 from export.work import naive_multiply_adds
@@ -26,13 +26,13 @@ HORIZON = 5
 
 
 @dataclass(frozen=True)
-class Bench:
+class Speed:
     """The same rollout as the exported file and as plain torch, side by side."""
 
     presets: tuple[str, ...] = tuple(PRESETS)
     """Networks to measure."""
     threads: int | None = None
-    """Threads for both; all cores if left out."""
+    """Threads for both (default: all cores)."""
     rounds: int = 10
     """Times that each is run, in turn."""
 
@@ -68,7 +68,7 @@ def compare(preset: str, threads: int, rounds: int) -> str:
 
 
 def main() -> None:
-    chosen = parse(Bench, __doc__)
+    chosen = parse_command_line(Speed, __doc__)
     print(
         f"{'':<9}{'torch ms':>10}{'onnx ms':>10}{'faster':>10}{'naive M':>12}{'ours M':>10}"
         f"{'torch/GEMM':>12}{'onnx/GEMM':>12}{'its own':>12}"

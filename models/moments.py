@@ -1,4 +1,4 @@
-"""An encoder that says where things are and how they lie: spatial moments of a few feature maps."""
+"""An encoder that says where objects are and how they lie: spatial moments of a few feature maps."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -9,14 +9,14 @@ from torch import Tensor, nn
 
 T = Any
 SPREAD = 0.25
-"""About the size of a thing, in halves of the picture: it brings second and third moments to the scale of the first."""
+"""About the size of an object, in halves of the picture: second and third moments get the scale of the first."""
 
 
 class MomentsEncoder(nn.Sequential):
     """A strided convolution, one convolution per further entry of `channels`, and the moments of the last maps.
 
-    `(B, 3, S, S)` to `(B, 9 * channels[-1])`. Where a network of strides must learn from examples how features in
-    different places belong to one thing, the moments of a map that shows the thing are its position, its elongation
+    `(B, 3, S, S)` to `(B, 9 * channels[-1])`. Where a network of strides must learn from examples which features in
+    different places belong to one object, the moments of a map that shows the object are its position, its elongation
     and direction, and which end is which.
     """
 

@@ -43,7 +43,9 @@ class Proposals(nn.Module):
     ):
         """`action_size` is that of a block (k*A)."""
         super().__init__()
-        self.latent, self.action_size, self.components = latent, action_size, components
+        self.latent = latent
+        self.action_size = action_size
+        self.components = components
         self.clock = nn.Sequential(nn.Linear(1, CLOCK), nn.GELU(), nn.Linear(CLOCK, CLOCK))
         layers: list[nn.Module] = []
         for size in [2 * latent + CLOCK] + [width] * (depth - 1):

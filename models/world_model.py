@@ -37,10 +37,17 @@ class WorldModel(nn.Module):
         residual: bool,
     ):
         super().__init__()
-        self.encoder, self.projector, self.action_encoder = encoder, projector, action_encoder
-        self.predictor, self.pred_proj = predictor, pred_proj
-        self.image_size, self.latent, self.history, self.residual = image_size, latent, history, residual
-        self.action_dim, self.action_block = action_dim, action_block
+        self.encoder = encoder
+        self.projector = projector
+        self.action_encoder = action_encoder
+        self.predictor = predictor
+        self.pred_proj = pred_proj
+        self.image_size = image_size
+        self.latent = latent
+        self.history = history
+        self.residual = residual
+        self.action_dim = action_dim
+        self.action_block = action_block
         self.register_buffer("pixel_mean", torch.tensor(IMAGENET_MEAN))
         self.register_buffer("pixel_std", torch.tensor(IMAGENET_STD))
         self.register_buffer("action_mean", torch.zeros(action_dim))

@@ -7,15 +7,16 @@ on. The settings are those in pretrained/recipes.toml: `measure` for all goals a
 farther away than the planners were chosen for.
 """
 
+import shlex
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from envs import TASKS
-from envs.errors import BadInput, parse, run
-from envs.pairs import OFFSET
-from study.reproduce import MEASURED, OBJECTIVES, RECIPES, Step, carry_out, python
+from envs.errors import BadInput, parse_command_line, run
+from envs.evaluation_pairs import OFFSET
+from study.reproduce import MEASURED, OBJECTIVES, RECIPES, carry_out, python
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,9 @@ class Measure:
     """Only say what would be run."""
 
 
-def evaluations(recipe: dict[str, Any], env: str, out: Path) -> list[Step]:
-    """The evaluations of a task's recipe; the first planner's also has the agents that do not plan."""
-    plan: list[Step] = []
+def evaluations(recipe: dict[str, Any], env: str, out: Path) -> list[list[str]]:
+    """The commands that evaluate a task; the first planner's also runs the agents that do not plan."""
+    commands: list[list[str]] = []
     for offset in recipe["offsets"]:
         for number, (planner, near) in enumerate(recipe["measure"].items()):
             settings = f"{near} {recipe['far'].get(planner, '') if offset > OFFSET else ''}".strip()
@@ -40,17 +41,17 @@ def evaluations(recipe: dict[str, Any], env: str, out: Path) -> list[Step]:
             words = ["--env", env, "--model", *models, "--planner", planner, "--offset", str(offset), MEASURED]
             words += ["--plan", settings] if settings else []
             words += ["--agents"] if number else []
-            plan.append(Step(0, python("agent.evaluate", *words, "--out", str(out / env / f"{planner}-{offset}"))))
-    return plan
+            commands.append(python("agent.evaluate", *words, "--out", str(out / env / f"{planner}-{offset}")))
+    return commands
 
 
 def main() -> int:
-    settings = parse(Measure, __doc__)
+    settings = parse_command_line(Measure, __doc__)
     if settings.env not in TASKS:
         raise BadInput(f"unknown task '{settings.env}': choose one of {', '.join(TASKS)}")
-    plan = evaluations(tomllib.loads(RECIPES.read_text())[settings.env], settings.env, settings.out)
-    print(*(" ".join(step.command) for step in plan), sep="\n", flush=True)
-    return 0 if settings.dry_run else carry_out(plan)
+    commands = evaluations(tomllib.loads(RECIPES.read_text())[settings.env], settings.env, settings.out)
+    print(*map(shlex.join, commands), sep="\n", flush=True)
+    return 0 if settings.dry_run else carry_out(commands)
 
 
 if __name__ == "__main__":

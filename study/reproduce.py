@@ -1,4 +1,4 @@
-"""Make the shipped models of a task anew: collect, train, propose, export, evaluate.
+"""Make the shipped models of a task from scratch: collect, train, propose, export, evaluate.
 
     python -m study.reproduce --env pusht          or: make reproduce TASK=pusht
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from envs import TASKS
-from envs.errors import BadInput, parse, run
+from envs.errors import BadInput, parse_command_line, run
 
 RECIPES = Path(__file__).parent.parent / "pretrained" / "recipes.toml"
 OBJECTIVES = ("qqworld", "lewm")
@@ -25,7 +25,7 @@ MEASURED = "--episodes 50 --seeds 0 1 2 3 4 5 --workers 2"
 
 @dataclass(frozen=True)
 class Reproduce:
-    """Make the shipped models of a task anew."""
+    """Make the shipped models of a task from scratch."""
 
     env: str
     """Task: two-room, pusht, reacher or cube."""
@@ -41,7 +41,7 @@ class Step(NamedTuple):
     minutes: float
     command: list[str]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.minutes:5.0f} min  {shlex.join(self.command)}"
 
 
@@ -75,6 +75,7 @@ def steps(recipe: dict[str, Any], env: str, out: Path) -> list[Step]:
 
 
 def python(module: str, *words: str) -> list[str]:
+    """The command that runs `module`; a word may hold several."""
     return ["python", "-m", module, *(part for word in words for part in shlex.split(word))]
 
 
@@ -88,21 +89,21 @@ def reproduce(settings: Reproduce, recipes: Path = RECIPES) -> int:
     plan = steps(recipe, settings.env, settings.out)
     print(f"{settings.env}: about {sum(step.minutes for step in plan):.0f} minutes on two cores")
     print(*plan, sep="\n", flush=True)
-    return 0 if settings.dry_run else carry_out(plan)
+    return 0 if settings.dry_run else carry_out([step.command for step in plan])
 
 
-def carry_out(plan: Sequence[Step]) -> int:
-    """Run every command with this Python."""
-    for step in plan:
-        print(f"\n$ {shlex.join(step.command)}", flush=True)
-        if status := subprocess.run([sys.executable, *step.command[1:]], check=False).returncode:
+def carry_out(commands: Sequence[list[str]]) -> int:
+    """Run every command with this Python, to the first that fails; its exit status, or 0."""
+    for command in commands:
+        print(f"\n$ {shlex.join(command)}", flush=True)
+        if status := subprocess.run([sys.executable, *command[1:]], check=False).returncode:
             print(f"this step ended with status {status}: the same command goes on from here", file=sys.stderr)
             return status
     return 0
 
 
 def main() -> int:
-    return reproduce(parse(Reproduce, __doc__))
+    return reproduce(parse_command_line(Reproduce, __doc__))
 
 
 if __name__ == "__main__":

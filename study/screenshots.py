@@ -1,4 +1,4 @@
-"""Pictures of the window for the documentation: one of each task, and a short film.
+"""Pictures of the window for the documentation: one of each task, and a short GIF.
 
     python -m study.screenshots --out docs
 
@@ -16,16 +16,13 @@ from PIL import Image
 from tqdm import tqdm
 
 import envs
-from agent.episodes.sequence import Settings
-from agent.factory import make_agent, make_playback
+from agent.episodes.sequence import SequenceSettings
+from agent.episodes.settings import EpisodeSettings
+from agent.factory import make_agent
 from agent.viewer.frame import View
-from agent.viewer.threads import Playback
-from agent.world_models.registry import PRETRAINED
-from envs.errors import BadInput, parse, run
+from agent.viewer.threads import Playback, make_playback
+from envs.errors import BadInput, parse_command_line, run
 
-SHIPPED = "qqworld.onnx"
-QUICK = ("candidates=48", "iterations=6", "cost=sum", "colour=2", "answer=best")
-"""Settings with which the simulator, a slow model, plans."""
 GIF_WIDTHS, GIF_COLOURS, GIF_BYTES = (900, 760, 620), 96, 3e6
 
 
@@ -37,31 +34,29 @@ class Screenshots:
     """Folder for the pictures."""
     tasks: tuple[str, ...] = tuple(envs.TASKS)
     """Tasks to show."""
-    model: str | None = None
-    """World model that plans; what is shipped for the task, or else the simulator, if left out."""
+    model: str = "qqworld.onnx"
+    """World model that plans."""
     plan: tuple[str, ...] = ()
     """Settings of the planner."""
     seed: int = 100
     """Seed of the pairs."""
     step: int = 8
     """Which step of the first episode to show."""
-    film: str | None = "pusht"
-    """Task of the film."""
+    gif: str | None = "pusht"
+    """Task of the GIF."""
     seconds: float = 10.0
-    """Length of the film."""
+    """Length of the GIF."""
 
 
 def playback_of(settings: Screenshots, task: str) -> Playback:
-    """Where a task is played for its picture."""
-    shipped = (PRETRAINED / task / SHIPPED).exists()
-    model = settings.model or (SHIPPED if shipped else "simulator")
-    agent = make_agent(task, model, plan=settings.plan or (QUICK if model == "simulator" else ()))
-    playback = make_playback(task, agent, settings=Settings(seed=settings.seed))
+    """A playback of the task, with its stored frames ready."""
+    episode = EpisodeSettings(task, plan=settings.plan)
+    playback = make_playback(make_agent(episode, settings.model), SequenceSettings(episode, settings.seed))
     playback.renderer.latent_images.wait(60)
     return playback
 
 
-def shoot(settings: Screenshots, task: str) -> np.ndarray:
+def take_screenshot(settings: Screenshots, task: str) -> np.ndarray:
     """The frame at the chosen step."""
     playback = playback_of(settings, task)
     for record in itertools.islice(playback.sequence, settings.step + 1):
@@ -71,9 +66,10 @@ def shoot(settings: Screenshots, task: str) -> np.ndarray:
     return playback.canvas.pixels
 
 
-def film(settings: Screenshots, task: str) -> tuple[list[np.ndarray], float]:
+def record_frames(settings: Screenshots, task: str) -> tuple[list[np.ndarray], float]:
     """The first frames of a sequence, and how many there are in a second."""
-    playback, frames = playback_of(settings, task), []
+    playback = playback_of(settings, task)
+    frames = []
     hz = playback.sequence.task.control_hz
     count = round(settings.seconds * hz)
     for record in tqdm(itertools.islice(playback.sequence, count), total=count, desc=task):
@@ -100,15 +96,15 @@ def save_gif(path: Path, frames: list[np.ndarray], hz: float) -> None:
 
 
 def main() -> int:
-    settings = parse(Screenshots, __doc__)
+    settings = parse_command_line(Screenshots, __doc__)
     if not settings.out.is_dir():
         raise BadInput(f"there is no folder {settings.out} to put the pictures in")
     for task in settings.tasks:
         path = settings.out / f"window-{task}.png"
-        imageio.imwrite(path, shoot(settings, task))
+        imageio.imwrite(path, take_screenshot(settings, task))
         print(f"saved {path}")
-    if settings.film:
-        save_gif(settings.out / "play.gif", *film(settings, settings.film))
+    if settings.gif:
+        save_gif(settings.out / "play.gif", *record_frames(settings, settings.gif))
         print(f"saved {settings.out / 'play.gif'}")
     return 0
 

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from agent.world_models.base import WorldModel
 
-class PointWorld:
+
+class PointWorld(WorldModel):
     """A point in the plane; each action moves it by `gain` times itself, so a goal in reach has a perfect plan.
 
     A latent is the position. Every candidate is rolled on its own, so the result cannot depend on its neighbours.
@@ -16,11 +18,17 @@ class PointWorld:
     task, image_size, look, sees = "two-room", 8, "fast", "state"
 
     def __init__(self, gain=0.2, box=1.0, block=5, horizon=5, history=1, std=0.5, slow_s=0.0):
-        self.action_dim, self.action_block, self.horizon, self.history = 2, block, horizon, history
-        self.action_low, self.action_high = np.full(2, -box), np.full(2, box)
-        self.action_mean, self.action_std = np.zeros(2), np.full(2, std)
+        self.action_dim = 2
+        self.action_block = block
+        self.horizon = horizon
+        self.history = history
+        self.action_low = np.full(2, -box)
+        self.action_high = np.full(2, box)
+        self.action_mean = np.zeros(2)
+        self.action_std = np.full(2, std)
         self.latent_size = self.cost_size = 2
-        self.gain, self.slow_s = gain, slow_s
+        self.gain = gain
+        self.slow_s = slow_s
         self.calls: list[int] = []
 
     def encode(self, observations):

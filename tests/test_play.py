@@ -64,14 +64,14 @@ def test_a_display_that_does_not_answer_is_no_display(tmp_path):
     assert "there is no display" in done.stdout
 
 
-def test_with_a_display_it_opens_a_window_and_films_it_on_demand(tmp_path):
-    words = [*QUICK, "--episodes", 1, "--steps", 4, "--video", "film.mp4", "--log", "log.jsonl"]
+def test_with_a_display_it_opens_a_window_and_records_it_on_demand(tmp_path):
+    words = [*QUICK, "--episodes", 1, "--steps", 4, "--video", "video.mp4", "--log", "log.jsonl"]
     with virtual_screen() as screen:
         done = command(*words, cwd=tmp_path, DISPLAY=screen)
     assert done.returncode == 0, done.stderr
     assert "there is no display" not in done.stdout
     assert "frames/s" in done.stdout
-    assert imageio.imread(tmp_path / "film.mp4").shape == (5, HEIGHT, WIDTH, 3)
+    assert imageio.imread(tmp_path / "video.mp4").shape == (5, HEIGHT, WIDTH, 3)
     assert len((tmp_path / "log.jsonl").read_text().splitlines()) == 1
 
 
@@ -84,7 +84,7 @@ def test_bad_input_is_one_sentence_and_status_2(tmp_path):
 
 @pytest.mark.parametrize("window", [False, True])
 def test_an_interrupt_leaves_a_whole_video(tmp_path, window):
-    words = ["--env", "two-room", "--agent", "random", "--episodes", "500", "--video", "film.mp4"]
+    words = ["--env", "two-room", "--agent", "random", "--episodes", "500", "--video", "video.mp4"]
     with virtual_screen() if window else contextlib.nullcontext() as screen:
         running = subprocess.Popen(
             [sys.executable, str(ROOT / "play.py"), *words],
@@ -95,7 +95,7 @@ def test_an_interrupt_leaves_a_whole_video(tmp_path, window):
             stderr=subprocess.PIPE,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background shell ignores it
         )
-        video, end = tmp_path / "film.mp4", time.perf_counter() + 60
+        video, end = tmp_path / "video.mp4", time.perf_counter() + 60
         while not video.exists() or video.stat().st_size == 0:
             assert time.perf_counter() < end
             time.sleep(0.05)
@@ -113,10 +113,17 @@ def test_rules_need_no_model(call, agent, tmp_path):
     assert (tmp_path / "v.mp4").stat().st_size > 1000
 
 
-def test_as_long_as_no_model_is_shipped_the_expert_plays(call, monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(play, "PRETRAINED", tmp_path)
-    assert call("--env", "pusht", "--model", "qqworld.onnx", "--episodes", 1, "--steps", 2) == 0
-    assert "there is no qqworld.onnx for pusht yet, so its scripted expert plays instead" in capsys.readouterr().out
+def test_random_acts_as_its_seed_says_and_unlike_zero(call, tmp_path):
+    runs = [("random", 5), ("random", 5), ("random", 6), ("zero", 5)]
+    for agent, seed in runs:
+        call("--env", "two-room", "--agent", agent, "--episodes", 1, "--steps", 3, "--seed", seed, "--log", "log.jsonl")
+    first, again, other, still = (
+        json.loads(line)["actions"] for line in (tmp_path / "log.jsonl").read_text().splitlines()
+    )
+    assert first == again
+    assert first != other
+    assert np.abs(first).max(axis=1).min() > 0
+    np.testing.assert_array_equal(still, 0)
 
 
 def test_a_model_of_ones_own_plays_and_its_episodes_are_logged(call, tmp_path):
@@ -185,8 +192,8 @@ def test_what_makes_no_sense_is_refused_in_one_sentence(call, words, sentence):
     assert "\n" not in str(refusal.value)
 
 
-def test_screenshots_and_a_film_for_the_documentation(monkeypatch, tmp_path, capsys):
-    words = ["--out", str(tmp_path), "--tasks", "two-room", "--film", "two-room", "--seconds", "1", "--step", "3"]
+def test_screenshots_and_a_gif_for_the_documentation(monkeypatch, tmp_path, capsys):
+    words = ["--out", str(tmp_path), "--tasks", "two-room", "--gif", "two-room", "--seconds", "1", "--step", "3"]
     monkeypatch.setattr(sys, "argv", ["screenshots", *words, "--plan", "arrivals=2", "cost=sum"])
     assert screenshots.main() == 0
     assert imageio.imread(tmp_path / "window-two-room.png").shape == (HEIGHT, WIDTH, 3)

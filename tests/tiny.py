@@ -89,7 +89,7 @@ def run_folder(folder: Path, **settings) -> Path:
         "seed": made.seed,
         "network": made.network,
         "action_dim": made.model.action_dim,
-        "data": {"fingerprint": made.data, "task": made.task},
+        "data": {"fingerprint": made.data, "task": made.task, "look": made.look},
         "versions": made.versions,
     }
     folder.mkdir(parents=True, exist_ok=True)

@@ -7,15 +7,15 @@ from typing import Any, Literal
 
 import models
 from envs.errors import BadInput
+from models.run_folder import read_config
 from training import objectives
-from training.run_folder import RunFolder
 
 COMPACT_LR = 1e-3
 
 
 @dataclass(frozen=True)
 class Network:
-    """Changes to the preset's network; what is left out stays as the preset has it."""
+    """Changes to the preset's network; default: as the preset has it."""
 
     latent: int | None = None
     """Size of the latent."""
@@ -32,7 +32,7 @@ class Network:
     activation: Literal["gelu", "relu", "silu"] | None = None
     """Compact: nonlinearity of the encoder."""
     history: int | None = None
-    """Latents that the predictor sees; all frames of a window but the last if left out."""
+    """Latents that the predictor sees; default: all frames of a window but the last."""
     predictor: Literal["transformer", "markov"] | None = None
     """Compact: attention over the last few latents, or a plain network of them."""
     width: int | None = None
@@ -51,7 +51,7 @@ class Network:
 
 @dataclass(frozen=True)
 class Regulariser:
-    """Changes to the objective; what is left out is as published for the task."""
+    """Changes to the objective; default: as published for the task."""
 
     weight: float | None = None
     """Weight of the regulariser."""
@@ -87,11 +87,11 @@ class Config:
     inverse: float = 0.0
     """Weight of a head that must tell the actions between two latents of a window: it keeps small things in sight."""
     frames: int | None = None
-    """Frames of a training window; as many as published for the objective if left out."""
+    """Frames of a training window; default: as many as published for the objective."""
     steps: int = 10_000
     """Optimiser steps to stop after."""
     schedule: int | None = None
-    """Length of the learning-rate schedule; --steps if left out. Give it if a later command may raise --steps."""
+    """Length of the learning-rate schedule; default: --steps. Give it if a later command may raise --steps."""
     batch: int = 128
     """Windows per step, over all processes."""
     lr: float | None = None
@@ -109,7 +109,7 @@ class Config:
     device: str = "auto"
     """auto, cpu or cuda."""
     threads: int | None = None
-    """CPU threads; the physical cores if left out."""
+    """CPU threads; default: the physical cores."""
     bf16: bool = False
     """Run the network in bfloat16 (worth it on a GPU); regularisers stay in float32."""
     compile: bool = False
@@ -152,9 +152,9 @@ class Config:
         """What the run says about itself whose encoder is kept; nothing if there is none."""
         if self.encoder_from is None:
             return {}
-        config = RunFolder(self.encoder_from).config()
+        config = read_config(self.encoder_from)
         if (config.get("env"), config.get("preset")) != (self.env, self.preset):
-            raise BadInput(f"{self.encoder_from} is no run of {self.env} with the {self.preset} preset")
+            raise BadInput(f"{self.encoder_from} is not a run of {self.env} with the {self.preset} preset")
         return config
 
     def make_objective(self, **sizes: int) -> objectives.Objective:

@@ -11,8 +11,11 @@ from envs.dataset.reader import Dataset
 from training.config import Config
 from training.phases.learner import Learner
 
-FREE = {"steps", "device", "threads", "checkpoint_every", "versions", "git", "path"}
-"""Settings that may change when a run goes on: they do not change what it computes."""
+FREE = {"steps", "device", "threads", "checkpoint_every", "versions", "git", "path", "look"}
+"""Settings that may change when a run goes on: they do not change what it computes.
+
+`look` is among them because older runs did not keep it; the data's fingerprint stands for it.
+"""
 
 
 def describe(config: Config, data: Dataset, learner: Learner, network: dict[str, Any], windows: int) -> dict[str, Any]:
@@ -39,6 +42,7 @@ def describe(config: Config, data: Dataset, learner: Learner, network: dict[str,
                 "path": config.data,
                 "fingerprint": data.fingerprint,
                 "task": data.task,
+                "look": data.look,
                 "episodes": len(data.length),
                 "frames": int(data.length.sum()),
                 "windows": windows,

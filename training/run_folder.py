@@ -1,4 +1,4 @@
-"""A run folder: `config.json`, `metrics.jsonl`, `checkpoint.safetensors`; whatever happens, it can be resumed.
+"""Writes a run folder, which `models/run_folder.py` reads: whatever happens, the run can be resumed.
 
 Everything is written under a temporary name and renamed. A checkpoint is one file, so that weights, optimiser and queue
 are never of different steps; metrics after it are dropped on resume, because those steps are done again.
@@ -16,18 +16,18 @@ import torch
 from safetensors import SafetensorError
 
 from envs.errors import BadInput
+from models.run_folder import CHECKPOINT, CONFIG, METRICS, read_checkpoint, read_config, read_metrics
 
 with contextlib.suppress(ImportError):
     import fcntl
-
-CONFIG, METRICS, CHECKPOINT = "config.json", "metrics.jsonl", "checkpoint.safetensors"
 
 
 class RunFolder:
     """The files of one run at `path`; only the main process writes."""
 
     def __init__(self, path: Path, writes: bool = True):
-        self.path, self.writes = Path(path), writes
+        self.path = path
+        self.writes = writes
         self.tensorboard: Any = None
         self._held: TextIO | None = None
 
@@ -35,7 +35,7 @@ class RunFolder:
         """Begin a run with `config`, or go on with the run that is there if only `free` settings differ."""
         stored = self.path / CONFIG
         if stored.exists():
-            if other := differences(self.config(), config, free):
+            if other := differences(read_config(self.path), config, free):
                 raise BadInput(f"{self.path} holds a run with other settings ({'; '.join(other)}): give another --out")
         elif self.writes and self.path.exists() and any(self.path.iterdir()):  # others may see it half made
             raise BadInput(f"{self.path} is not empty and not a run folder: give another --out")
@@ -47,13 +47,6 @@ class RunFolder:
             self._lock()
             self.replace(CONFIG, lambda path: path.write_text(json.dumps(config, indent=2) + "\n"))
 
-    def config(self) -> dict[str, Any]:
-        """What the run was started with."""
-        try:
-            return json.loads((self.path / CONFIG).read_text())
-        except (OSError, ValueError) as error:
-            raise BadInput(f"{self.path / CONFIG} cannot be read: give another --out") from error
-
     def save(self, step: int, tensors: dict[str, torch.Tensor]) -> None:
         """Replace the checkpoint."""
         plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
@@ -61,35 +54,19 @@ class RunFolder:
 
     def load(self) -> tuple[int, dict[str, torch.Tensor]] | None:
         """Step and tensors of the last checkpoint, or None before the first."""
-        path = self.path / CHECKPOINT
-        if not path.exists():
+        if not (self.path / CHECKPOINT).exists():
             return None
         try:
-            with safetensors.safe_open(path, framework="pt") as file:
-                step = int(file.metadata()["step"])
-                return step, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-            raise BadInput(f"{path} is damaged: delete it to begin anew, or give another --out") from error
-
-    def metrics(self) -> list[dict[str, Any]]:
-        """Every complete line of the metrics."""
-        path = self.path / METRICS
-        lines = []
-        for line in path.read_text().splitlines() if path.exists() else []:
-            with contextlib.suppress(ValueError):  # a kill can cut the last line
-                lines.append(json.loads(line))
-        return lines
-
-    def last_measured(self) -> dict[str, float]:
-        """What was measured last on held-out episodes."""
-        return next((line["held_out"] for line in reversed(self.metrics()) if "held_out" in line), {})
+            return read_checkpoint(self.path)
+        except BadInput as error:
+            raise BadInput(f"{error}: delete it to start again, or give another --out") from error
 
     def resume_at(self, step: int) -> None:
         """Forget metrics of steps after `step`, which are done again, and get ready to log."""
         if not self.writes:
             return
         if (self.path / METRICS).exists():
-            kept = [json.dumps(line) + "\n" for line in self.metrics() if line["step"] <= step]
+            kept = [json.dumps(line) + "\n" for line in read_metrics(self.path) if line["step"] <= step]
             self.replace(METRICS, lambda path: path.write_text("".join(kept)))
         with contextlib.suppress(ImportError):
             from torch.utils.tensorboard import SummaryWriter

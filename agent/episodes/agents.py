@@ -1,18 +1,19 @@
-"""Who decides what to do: a planner with a world model, or a rule that needs neither."""
+"""Who decides what to do: the contract of an agent, and agents that plan with a world model."""
 
+import time
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
-from agent.planning.base import Plan, Planner, Problem
+from agent.planning.base import Plan, Planner, Problem, check_horizon
 from agent.world_models.base import WorldModel, latent_distance
 from envs import BadInput, Task
-from envs.base import Policy
 
-PLAN_SPACE, RULE_SPACE = 0x91A4, 0x4A11  # first words of the seeds, so that streams of different purpose never meet
+PLAN_SPACE = 0x91A4  # first word of the seeds, so that streams of different purpose never meet
 
 
 @dataclass(frozen=True)
@@ -31,12 +32,25 @@ class Thought:
 
 
 class Agent(Protocol):
-    """Looks once a step, asks for a plan when it needs one, and acts."""
+    """Sees the world once a step and acts; what it plans with is None for a rule."""
 
     name: str
     sees: Literal["pixels", "state"]
     """What `see` and `aim` are given."""
     thought: Thought
+    new_plan_ms: float | None
+    """How long the plan took that comes into force at this step; None when none does."""
+
+    @property
+    def model(self) -> WorldModel | None: ...
+
+    @property
+    def planner(self) -> Planner | None: ...
+
+    @property
+    def planning(self) -> bool:
+        """Whether it makes plans at the moment."""
+        ...
 
     def begin(self, task: Task, seed: int, pair: int) -> None:
         """Forget the last episode; all randomness of this one comes from `seed` and `pair`."""
@@ -46,16 +60,12 @@ class Agent(Protocol):
         """Pursue another goal, given as an observation."""
         ...
 
+    def must_see(self, step: int) -> bool:
+        """Whether it cannot act in `step` without an observation."""
+        ...
+
     def see(self, step: int, observation: np.ndarray | None) -> None:
         """Look at the world before acting in `step`; None is a step that passes unseen."""
-        ...
-
-    def problem(self) -> Problem | None:
-        """What to plan now, if anything."""
-        ...
-
-    def accept(self, plan: Plan) -> None:
-        """The answer to `problem`."""
         ...
 
     def act(self) -> np.ndarray:
@@ -63,66 +73,114 @@ class Agent(Protocol):
         ...
 
 
-class ModelAgent:
-    """Plans with a world model every `planner.replan` blocks and carries the plan out in between.
+class PlanningAgent(ABC):
+    """What agents with a world model share; when plans are made is up to the kinds of it.
 
-    With `plan_ms` a plan is the best found in that time, and the episode depends on the clock. `planner` may be
-    exchanged and `planning` switched off between steps; without a plan it does nothing (zeros).
+    `planner` may be exchanged and `planning` switched off between steps; without a plan it does nothing (zeros).
     """
 
     name = "model"
 
     def __init__(self, model: WorldModel, planner: Planner, plan_ms: float | None = None):
+        """`plan_ms` bounds the time of a plan."""
         check_fit(model, planner)
-        self.model, self.planner, self.plan_ms = model, planner, plan_ms
-        self.sees = model.sees
+        self.model = model
+        self.planner = planner
+        self.plan_ms = plan_ms
         self.planning = True
+        self.sees = model.sees
         self.thought = Thought()
+        self.new_plan_ms: float | None = None
 
-    def begin(self, task, seed, pair):
-        self._seed, self._pair = seed, pair
+    def begin(self, task: Task, seed: int, pair: int) -> None:
         reach = (self.model.history - 1) * self.model.action_block
-        self._latents: deque[Any] = deque(maxlen=reach + 1)  # one a step, None for a step that passed unseen
-        self._actions: deque[np.ndarray] = deque(maxlen=max(reach, 1))
+        self._seed = seed
+        self._pair = pair
+        self._step = 0
+        self._seen: deque[np.ndarray | None] = deque(maxlen=reach + 1)  # one a step, None for one that passed unseen
+        self._done: deque[np.ndarray] = deque(maxlen=max(reach, 1))
         self.thought = Thought()
+        self.new_plan_ms = None
 
-    def aim(self, goal):
+    def aim(self, goal: np.ndarray) -> None:
         self._goal = self.model.encode(goal[None])[0]
-        self._plan, self._planned_at = None, None
 
-    def see(self, step, observation):
+    @abstractmethod
+    def must_see(self, step: int) -> bool: ...
+
+    @abstractmethod
+    def see(self, step: int, observation: np.ndarray | None) -> None: ...
+
+    def act(self) -> np.ndarray:
+        action = self._planned(self._step)
+        self._done.append(action)
+        return action
+
+    @abstractmethod
+    def _planned(self, step: int) -> np.ndarray:
+        """The action `(A,)` that is planned for a step."""
+
+    @property
+    def _rest(self) -> np.ndarray:
+        """The action `(A,)` without a plan."""
+        return np.clip(np.zeros(self.model.action_dim), self.model.action_low, self.model.action_high)
+
+    @property
+    def _steps_per_plan(self) -> int:
+        """Steps until the next plan."""
+        return 1 if self.planner.every_step else self.planner.replan * self.model.action_block
+
+    def _think(self, latent: np.ndarray | None, plan: Plan | None, planned_at: int | None) -> None:
+        distance = None if latent is None else float(latent_distance(self.model, latent, self._goal))
+        self.thought = Thought(latent, self._goal, distance, plan, planned_at)
+
+
+class ModelAgent(PlanningAgent):
+    """Is given a plan every `planner.replan` blocks (`plan_together`) and carries it out in between.
+
+    With `plan_ms` a plan is the best found in that time, and the episode depends on the clock.
+    """
+
+    def aim(self, goal: np.ndarray) -> None:
+        super().aim(goal)
+        self._plan: Plan | None = None
+        self._planned_at = 0
+
+    def must_see(self, step: int) -> bool:
+        """Whether a plan is due, which starts from what is seen."""
+        return self.planning and (self._plan is None or step - self._planned_at >= self._steps_per_plan)
+
+    def see(self, step: int, observation: np.ndarray | None) -> None:
         self._step = step
-        self._latents.append(None if observation is None else self.model.encode(observation[None])[0])
+        self.new_plan_ms = None
+        self._seen.append(None if observation is None else self.model.encode(observation[None])[0])
         if not self.planning:
             self._plan = None
         if observation is not None:
-            self._think()
+            self._update_thought()
 
-    def problem(self):
-        every_step = getattr(self.planner, "every_step", False)
-        carried_out = 1 if every_step else self.planner.replan * self.model.action_block
-        if not self.planning or (self._plan is not None and self._step - self._planned_at < carried_out):
+    def problem(self) -> Problem | None:
+        """What to plan now, if anything."""
+        if not self.must_see(self._step):
             return None
-        context, past_actions = context_of(self.model, self.planner.context, self._latents, self._actions)
+        context, past_actions = context_of(self.model, self.planner.context, self._seen, self._done)
         rng = np.random.default_rng([PLAN_SPACE, self._seed, self._pair, self._step])
         return Problem(context, past_actions, self._goal, rng, self._leftover())
 
-    def accept(self, plan):
-        self._plan, self._planned_at = plan, self._step
-        self._think()
+    def accept(self, plan: Plan, ms: float) -> None:
+        """Carry out the answer to `problem`, which took `ms`."""
+        self._plan = plan
+        self._planned_at = self._step
+        self.new_plan_ms = ms
+        self._update_thought()
 
-    def act(self):
+    def _planned(self, step: int) -> np.ndarray:
         if self._plan is None:
-            action = np.clip(np.zeros(self.model.action_dim), self.model.action_low, self.model.action_high)
-        else:
-            action = self._plan.actions.reshape(-1, self.model.action_dim)[self._step - self._planned_at]
-        self._actions.append(action)
-        return action
+            return self._rest
+        return self._plan.actions.reshape(-1, self.model.action_dim)[step - self._planned_at]
 
-    def _think(self) -> None:
-        latent = self._latents[-1]
-        distance = float(latent_distance(self.model, latent, self._goal))
-        self.thought = Thought(latent, self._goal, distance, self._plan, self._planned_at)
+    def _update_thought(self) -> None:
+        self._think(self._seen[-1], self._plan, None if self._plan is None else self._planned_at)
 
     def _leftover(self) -> np.ndarray | None:
         """The blocks of the last plan that have not begun."""
@@ -131,13 +189,33 @@ class ModelAgent:
         return self._plan.actions[-(-(self._step - self._planned_at) // self.model.action_block) :]
 
 
+def plan_together(agents: Iterable[Agent]) -> None:
+    """Give a plan to every agent that is due one, all from one call of the planner that they share.
+
+    Their candidates then share rollouts. Agents that plan by themselves, or not at all, are left alone.
+    """
+    waiting = [(agent, agent.problem()) for agent in agents if isinstance(agent, ModelAgent)]
+    due = [(agent, problem) for agent, problem in waiting if problem is not None]
+    if not due:
+        return
+    first = due[0][0]
+    started = time.perf_counter()
+    deadline = None if first.plan_ms is None else started + first.plan_ms / 1e3
+    plans = first.planner(first.model, [problem for _, problem in due], deadline)
+    each_ms = 1e3 * (time.perf_counter() - started) / len(due)
+    for (agent, _), plan in zip(due, plans, strict=True):
+        agent.accept(plan, each_ms)
+
+
 def check_fit(model: WorldModel, planner: Planner) -> None:
     """Refuse a planner that asks more of a model than it can do."""
-    if planner.horizon > model.horizon:
-        raise BadInput(f"this model predicts {model.horizon} blocks at most, not {planner.horizon}: lower horizon")
+    try:
+        check_horizon(planner, model)
+    except ValueError as error:
+        raise BadInput(str(error)) from error
     if planner.context > model.history:
         raise BadInput(f"this model uses {model.history} latents of context at most, not {planner.context}")
-    if getattr(planner, "needs_proposals", False) and not getattr(model, "proposes", False):
+    if planner.needs_proposals and not model.proposes:
         raise BadInput(
             f"planner {planner.name} needs a model with proposals: choose another, or train them with "
             "`python -m training.propose` and export again"
@@ -145,60 +223,19 @@ def check_fit(model: WorldModel, planner: Planner) -> None:
 
 
 def context_of(
-    model: WorldModel, most: int, seen: Sequence[np.ndarray], actions: Sequence[np.ndarray]
+    model: WorldModel, most: int, seen: Sequence[np.ndarray | None], actions: Sequence[np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The last things seen, one block apart, `(c, ...)`, and the action blocks `(c-1, k*A)` between them; c <= most.
+    """The last observations or latents, one block apart, `(c, ...)`, and the action blocks `(c-1, k*A)` between them.
 
-    `seen` holds one thing a step up to now, `actions` what was done up to now.
+    `seen` holds one a step up to now, `actions` what was done up to now. c is at most `most`; less where the episode is
+    younger, or where a step that would be used passed unseen.
     """
     block = model.action_block
-    count = min(most, (len(seen) - 1) // block + 1)
-    apart = list(seen)[::-block][:count][::-1]
-    between = list(actions)[len(actions) - (count - 1) * block :]
-    return np.stack(apart), np.array(between, np.float32).reshape(count - 1, block * model.action_dim)
-
-
-class RuleAgent:
-    """Acts by a rule that knows nothing of the goal."""
-
-    sees: Literal["pixels", "state"] = "state"
-
-    def __init__(self, name: str):
-        if name not in RULES:
-            raise BadInput(f"unknown agent '{name}': choose one of model, {', '.join(RULES)}")
-        self.name = name
-        self.thought = Thought()
-
-    def begin(self, task, seed, pair):
-        self._policy = RULES[self.name](task, np.random.default_rng([RULE_SPACE, seed, pair]))
-
-    def aim(self, goal):
-        pass
-
-    def see(self, step, observation):
-        self._state = observation
-
-    def problem(self):
-        return None
-
-    def accept(self, plan):
-        raise NotImplementedError("a rule asks for no plans")
-
-    def act(self):
-        return self._policy(self._state)
-
-
-def _random(task: Task, rng: np.random.Generator) -> Policy:
-    return lambda state: rng.uniform(-1, 1, len(task.action_names)).astype(np.float32)
-
-
-def _zero(task: Task, rng: np.random.Generator) -> Policy:
-    return lambda state: np.zeros(len(task.action_names), np.float32)
-
-
-RULES: dict[str, Callable[[Task, np.random.Generator], Policy]] = {
-    "random": _random,
-    "zero": _zero,
-    "expert": lambda task, rng: task.expert(rng),
-}
-"""`random`: uniform in the box; `zero`: nothing; `expert`: the task's data policy, which has goals of its own."""
+    newest_first: list[np.ndarray] = []
+    for one in list(seen)[::-block][:most]:
+        if one is None:
+            break
+        newest_first.append(one)
+    blocks = len(newest_first) - 1
+    between = list(actions)[len(actions) - blocks * block :]
+    return np.stack(newest_first[::-1]), np.array(between, np.float32).reshape(blocks, block * model.action_dim)

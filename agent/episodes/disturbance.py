@@ -1,4 +1,4 @@
-"""Seeded pushes: now and then the thing that the goal is about is somewhere else, and the agent has to cope."""
+"""Seeded pushes: now and then the goal object is somewhere else, and the agent has to cope."""
 
 import weakref
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Disturbance:
     strength: float = 2.0
     every: int = 20
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not self.strength > 0 or self.every < 1:
             raise BadInput(f"pushes need a strength above 0, got {self.strength}")
 
@@ -43,7 +43,7 @@ class Disturbance:
 
 
 def _holds(task: Task, state: np.ndarray, push: np.ndarray) -> bool:
-    """Whether physics leaves the thing where it was pushed: not in a wall, and not in the agent."""
+    """Whether physics leaves the goal object where it was pushed: not in a wall, and not in the agent."""
     pushed = state.copy()
     pushed[list(task.movable)] += push
     rest = np.zeros(len(task.action_names))
@@ -52,7 +52,7 @@ def _holds(task: Task, state: np.ndarray, push: np.ndarray) -> bool:
 
 
 def _box(task: Task) -> tuple[np.ndarray, np.ndarray]:
-    """Where the thing may be: the extent of the task's start states over `movable`."""
+    """Where the goal object may be: the extent of the task's start states over `movable`."""
     if task not in _boxes:
         rng = np.random.default_rng(BOX_SPACE)
         places = np.stack([task.start(rng) for _ in range(BOX_STARTS)])[:, list(task.movable)]

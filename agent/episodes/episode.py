@@ -4,23 +4,36 @@
     for step in episode:
         print(step.step, step.distance, step.success)
 
-The world waits for the planner, so nothing depends on the clock. Between two records a caller may `push` the thing that
-the goal is about, `aim` at another goal, or change the agent's planner.
+The world waits for the planner, so nothing depends on the clock. Between two records a caller may `push` the goal
+object, `aim` at another goal, or change the agent's planner.
 """
 
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from agent.episodes.agents import Agent, Thought
+from agent.episodes.agents import Agent, Thought, plan_together
 from agent.episodes.disturbance import Disturbance
 from envs import OFFSET, BadInput, Task
 
 STEPS = 2 * OFFSET
 """Control steps of an episode: twice what the data policy took from start to goal."""
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How planning keeps up when the world does not wait."""
+
+    misses: int
+    """Plans that came too late to be used, so far."""
+    plan_age_ms: float | None
+    """How old the observation is that the plan in force was made from."""
+    reaction_ms: float | None
+    """From that observation to the first action that follows from it."""
+    lag_ms: float
+    """How far this step began behind its time."""
 
 
 @dataclass(frozen=True)
@@ -48,28 +61,17 @@ class Step:
     first_hit: int | None
     """The first step with success, this one included."""
     thought: Thought
-    new_plan: bool = False
-    """Whether the plan in force is used for the first time."""
+    plan_ms: float | None = None
+    """How long the plan in force took, where it is used for the first time."""
     pushed: np.ndarray | None = None
-    """How far the thing was pushed since the last record, over the task's `movable`."""
-    ms: Mapping[str, float] = field(default_factory=dict)
-    """Milliseconds since the last record: `simulate`, `draw`, `encode`, `plan`."""
-    clock: "Clock | None" = None
+    """How far the goal object was pushed since the last record, over the task's `movable`."""
+    clock: Clock | None = None
     """How planning kept up with the clock; None in lockstep."""
 
-
-@dataclass(frozen=True)
-class Clock:
-    """How planning keeps up when the world does not wait."""
-
-    misses: int
-    """Plans that came too late to be used, so far."""
-    plan_age_ms: float | None
-    """How old the observation is that the plan in force was made from."""
-    reaction_ms: float | None
-    """From that observation to the first action that follows from it."""
-    lag_ms: float
-    """How far this step began behind its time."""
+    @property
+    def new_plan(self) -> bool:
+        """Whether the plan in force is used for the first time."""
+        return self.plan_ms is not None
 
 
 class Episode:
@@ -87,26 +89,29 @@ class Episode:
         disturb: Disturbance | None = None,
         look_every: int = 1,
     ):
-        """`look_every` above 1 spares pictures between the steps at which the agent plans; records then lack them."""
+        """`look_every` above 1 spares the pictures in between that the agent can do without; records then lack them."""
         if steps < 1:
             raise BadInput(f"an episode has at least 1 step, got {steps}")
-        size = getattr(getattr(agent, "model", None), "image_size", task.size)
-        if agent.sees == "pixels" and size != task.size:
+        if agent.sees == "pixels" and agent.model is not None and (size := agent.model.image_size) != task.size:
             raise BadInput(
                 f"the model sees pictures of side {size}, the task draws {task.size}: make it with size={size}"
             )
-        self.task, self.agent, self.steps = task, agent, steps
-        self.seed, self.pair, self._disturb, self._look_every = seed, pair, disturb, look_every
-        task.set_state(start)
-        self.state = task.state()
+        self.task = task
+        self.agent = agent
+        self.seed = seed
+        self.pair = pair
+        self.steps = steps
         self.step = 0
         self.first_hit: int | None = None
+        self._disturb = disturb
+        self._look_every = look_every
         self._pushed: np.ndarray | None = None
-        self._ms: dict[str, float] = {}
+        task.set_state(start)
+        self.state = task.state()
         agent.begin(task, seed, pair)
         self.aim(goal)
 
-    def __iter__(self) -> Iterator[Step]:
+    def __iter__(self) -> Generator[Step, None, None]:
         return (records[0] for records in together([self]))
 
     def aim(self, goal: Any) -> None:
@@ -117,7 +122,7 @@ class Episode:
         self.agent.aim(self._observe(self.goal))
 
     def push(self, displacement: Any) -> None:
-        """Move the thing that the goal is about by `displacement` `(M,)`, over the task's `movable`."""
+        """Move the goal object by `displacement` `(M,)`, over the task's `movable`."""
         displacement = np.asarray(displacement, np.float64)
         state = self.state.copy()
         state[list(self.task.movable)] += displacement
@@ -129,18 +134,14 @@ class Episode:
 
     def look(self) -> None:
         """Show the agent where things are."""
-        started = time.perf_counter()
-        self._observation = self._observe(self.state) if self.step % self._look_every == 0 else None
-        drawn = time.perf_counter()
+        looks = self.step % self._look_every == 0 or self.agent.must_see(self.step)
+        self._observation = self._observe(self.state) if looks else None
         self.agent.see(self.step, self._observation)
-        self._ms |= {"draw": 1e3 * (drawn - started), "encode": 1e3 * (time.perf_counter() - drawn)}
         if self.first_hit is None and self.task.success(self.state, self.goal):
             self.first_hit = self.step
 
-    def record(self, new_plan: bool = False, plan_ms: float | None = None, clock: Clock | None = None) -> Step:
+    def record(self, clock: Clock | None = None) -> Step:
         """What there is to know about this step; the agent decides on its action here."""
-        if plan_ms is not None:
-            self._ms["plan"] = plan_ms
         if self.step < self.steps:
             self._action = np.clip(self.agent.act(), -1, 1)
         step = Step(
@@ -158,9 +159,8 @@ class Episode:
             distance=float(self.task.distance(self.state, self.goal)),
             first_hit=self.first_hit,
             thought=self.agent.thought,
-            new_plan=new_plan,
+            plan_ms=self.agent.new_plan_ms,
             pushed=self._pushed,
-            ms=dict(self._ms),
             clock=clock,
         )
         self._pushed = None
@@ -168,41 +168,28 @@ class Episode:
 
     def advance(self) -> None:
         """Let one control step pass."""
-        started = time.perf_counter()
-        if (
-            self._disturb
-            and (push := self._disturb(self.task, self.state, self.seed, self.pair, self.step)) is not None
-        ):
-            self.push(push)
+        if self._disturb:
+            push = self._disturb(self.task, self.state, self.seed, self.pair, self.step)
+            if push is not None:
+                self.push(push)
         self.state = self.task.advance(self.state, self._action)
         self.step += 1
-        self._ms = {"simulate": 1e3 * (time.perf_counter() - started)}
 
     def _observe(self, state: np.ndarray) -> np.ndarray:
         return self.task.draw(state) if self.agent.sees == "pixels" else state
 
 
-def together(episodes: Sequence[Episode]) -> Iterator[list[Step]]:
+def together(episodes: Sequence[Episode]) -> Generator[list[Step], None, None]:
     """Run episodes of the same model, planner and length side by side; yields one record of each at every step.
 
-    The plans that are due at a step come from one call of the planner, so their candidates share rollouts. Each
-    episode's plans are those it would get alone (up to rounding, where a model's arithmetic depends on its batch).
+    The plans that are due at a step come from one call of the planner. Each episode's plans are those it would get
+    alone (up to rounding, where a model's arithmetic depends on its batch).
     """
     while True:
         for episode in episodes:
             episode.look()
-        problems = {n: p for n, e in enumerate(episodes) if e.step < e.steps and (p := e.agent.problem()) is not None}
-        each_ms = None
-        if problems:
-            agent: Any = episodes[0].agent
-            started = time.perf_counter()
-            deadline = None if agent.plan_ms is None else started + agent.plan_ms / 1e3
-            plans = agent.planner(agent.model, list(problems.values()), deadline)
-            for number, plan in zip(problems, plans, strict=True):
-                episodes[number].agent.accept(plan)
-            each_ms = 1e3 * (time.perf_counter() - started) / len(problems)
-        planned = (number in problems for number in range(len(episodes)))
-        yield [e.record(new, each_ms if new else None) for e, new in zip(episodes, planned, strict=True)]
+        plan_together(episode.agent for episode in episodes if episode.step < episode.steps)
+        yield [episode.record() for episode in episodes]
         if episodes[0].step == episodes[0].steps:
             return
         for episode in episodes:

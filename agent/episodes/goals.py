@@ -36,7 +36,7 @@ class Goals:
         return pair.goal if self.pictured is None else self.pictured
 
 
-def parse(source: str, task: Task) -> Goals:
+def parse_goal(source: str, task: Task) -> Goals:
     """What was written after `--goal`: pair, random, a picture's file, or all numbers of a state with commas."""
     if source in ("pair", "random"):
         return Goals(source)
@@ -84,7 +84,7 @@ def state_of(task: Task, picture: np.ndarray) -> np.ndarray:
 
 
 def _blurred(picture: np.ndarray, sharpness: float) -> np.ndarray:
-    """Blurred, so that a thing that is nearly in its place is nearly right."""
+    """Blurred, so that an object that is nearly in its place is nearly right."""
     return cv2.GaussianBlur(picture.astype(np.float32), (0, 0), picture.shape[0] / sharpness)
 
 

@@ -4,15 +4,15 @@ import json
 import math
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from agent.episodes.agents import Agent
 from agent.episodes.episode import Step
-from agent.evaluation.statistics import percentile
 from agent.planning import settings_of
 
 LIBRARIES = ("qqworld", "numpy", "onnxruntime", "onnxruntime-gpu", "pymunk", "mujoco", "dm-control", "ogbench")
@@ -24,7 +24,7 @@ class Outcome:
     The actions and pushes are kept, so that the episode can be replayed; pictures and plans are not.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.actions: list[list[float]] = []
         self.pushes: list[tuple[int, list[float]]] = []
         self.plan_ms: list[float] = []
@@ -43,14 +43,14 @@ class Outcome:
             self.actions.append(np.asarray(step.action, np.float64).tolist())
         if step.pushed is not None:
             self.pushes.append((step.step - 1, step.pushed.tolist()))
-        if step.new_plan:
-            self.plan_ms.append(step.ms["plan"])
+        if step.plan_ms is not None:
+            self.plan_ms.append(step.plan_ms)
         if step.clock and step.clock.plan_age_ms is not None:
             self.ages.append(step.clock.plan_age_ms)
-        if step.clock and step.new_plan and step.clock.reaction_ms is not None:
+        if step.new_plan and step.clock and step.clock.reaction_ms is not None:
             self.reactions.append(step.clock.reaction_ms)
 
-    def line(self, agent: Any) -> dict[str, Any]:
+    def line(self, agent: Agent) -> dict[str, Any]:
         """The episode as a JSON object; `agent` is who played it."""
         if self.start is None or self.last is None:
             raise ValueError("an episode without records has no outcome")
@@ -83,13 +83,13 @@ class Outcome:
         }
 
 
-def provenance(agent: Any) -> dict[str, Any]:
-    """What an episode was made with: model, planner, provider, GL backend, versions."""
-    model, planner = getattr(agent, "model", None), getattr(agent, "planner", None)
+def provenance(agent: Agent | None) -> dict[str, Any]:
+    """What an episode was made with: model, planner, provider, GL backend, versions; None for nobody knows who."""
+    model, planner = (agent.model, agent.planner) if agent else (None, None)
     return {
-        "model_sha256": getattr(model, "sha256", None),
+        "model_sha256": model.sha256 if model else None,
         "planner": settings_of(planner) if planner else None,
-        "provider": getattr(model, "provider", None),
+        "provider": model.provider if model else None,
         "gl": os.environ.get("MUJOCO_GL", "none"),
         "versions": versions(),
     }
@@ -106,7 +106,18 @@ def versions() -> dict[str, str]:
     return found
 
 
-def append(path: Path, line: dict[str, Any]) -> None:
+def percentile(values: Sequence[float], percent: float) -> float | None:
+    """The value below which `percent` per cent of `values` lie, by linear interpolation; None without values."""
+    if not values:
+        return None
+    ordered = sorted(values)
+    place = (len(ordered) - 1) * percent / 100
+    below = math.floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+
+
+def append_line(path: Path, line: dict[str, Any]) -> None:
     """Add one line to a log in a single write, whole or not at all for everyone who reads it."""
     data = (json.dumps(line, allow_nan=False) + "\n").encode()
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
@@ -119,7 +130,7 @@ def append(path: Path, line: dict[str, Any]) -> None:
         os.close(descriptor)
 
 
-def read(path: Path) -> Iterator[dict[str, Any]]:
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
     """The lines of a log; a line that a crash cut short is passed over."""
     if not path.exists():
         return

@@ -6,16 +6,16 @@ that is not ready in time is missed and the old one goes on; where no plan reach
 
 import math
 import time
-from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator
 
 import numpy as np
 
-from agent.episodes.agents import PLAN_SPACE, Thought, check_fit, context_of
+from agent.episodes.agents import PLAN_SPACE, PlanningAgent, context_of
 from agent.episodes.episode import Clock, Episode, Step
 from agent.episodes.planner_thread import PlannerThread, Request, Timed
 from agent.planning.base import Planner
-from agent.world_models.base import WorldModel, latent_distance
+from agent.world_models.base import WorldModel
+from envs import Task
 
 MARGIN = 0.9
 """Share of its time that a planner may use; the rest is for threads to wake up."""
@@ -25,83 +25,70 @@ FORGET = 0.9
 """How much of the longest plan's time is still expected of the next."""
 
 
-class RealtimeAgent:
+class RealtimeAgent(PlanningAgent):
     """Acts by the newest plan that was ready in time; for episodes that are run by `realtime`.
 
     It asks for a plan every `planner.replan` blocks, as in lockstep, and carries it out as many steps later as plans
     have lately taken. They may take `plan_ms`, or the time of one action block; a planner that overruns is given more
-    steps the next time. `planning` may be switched off between steps.
+    steps the next time.
     """
 
-    name = "model"
-
     def __init__(self, model: WorldModel, planner: Planner, plan_ms: float | None = None):
-        check_fit(model, planner)
-        self.model, self.planner, self.plan_ms = model, planner, plan_ms
-        self.sees = model.sees
-        self.planning = True
-        self.thought = Thought()
+        super().__init__(model, planner, plan_ms)
         self._thread: PlannerThread | None = None
 
-    def begin(self, task, seed, pair):
-        reach = (self.model.history - 1) * self.model.action_block
-        self._seed, self._pair, self._step_s = seed, pair, 1 / task.control_hz
+    def begin(self, task: Task, seed: int, pair: int) -> None:
+        super().begin(task, seed, pair)
+        self._step_s = 1 / task.control_hz
         self._budget_s = self.model.action_block * self._step_s if self.plan_ms is None else self.plan_ms / 1e3
         self._expected_s = self._budget_s
-        self._observations: deque[np.ndarray] = deque(maxlen=reach + 1)
-        self._past: deque[np.ndarray] = deque(maxlen=max(reach, 1))
         self._ahead: dict[int, np.ndarray] = {}  # step to the action committed for it
         self._waiting: list[Timed] = []  # plans that have not started, by their start
-        self._asked_at, self._asked_for = -math.inf, -1  # when the last plan was asked for, and from which step on
+        self._asked_at = -math.inf  # when the last plan was asked for
+        self._asked_for = -1  # and from which step on
         self._newest: Timed | None = None
-        self.in_force: Timed | None = None
-        self.new_plan, self.misses = False, 0
+        self._in_force: Timed | None = None
+        self._misses = 0
         self.close()
 
-    def aim(self, goal):
-        self._goal = self.model.encode(goal[None])[0]
+    def aim(self, goal: np.ndarray) -> None:
+        super().aim(goal)
         self._drop()
         if self._thread is None:
             self._thread = PlannerThread(self.model)
             self._rehearse(self._thread, goal)
 
-    def see(self, step, observation):
+    def must_see(self, step: int) -> bool:
+        return True
+
+    def see(self, step: int, observation: np.ndarray | None) -> None:
         assert self._thread is not None, "aim comes first"
         self._step = step
-        self._observations.append(observation)
+        self._seen.append(observation)
         if (timed := self._thread.collect()) is not None:
             self._schedule(timed)
         elif self._asked_for == step:
-            self.misses += 1
-        self.new_plan = False
+            self._misses += 1
+        self.new_plan_ms = None
         while self._waiting and self._waiting[0].start <= step:
-            self.in_force, self.new_plan = self._waiting.pop(0), True
-        carried_out = 1 if getattr(self.planner, "every_step", False) else self.planner.replan * self.model.action_block
+            self._in_force = self._waiting.pop(0)
+            self.new_plan_ms = self._in_force.ms
         if not self.planning:
             self._drop()
-        elif self._thread.idle and step - self._asked_at >= carried_out:
+        elif self._thread.idle and step - self._asked_at >= self._steps_per_plan:
             self._thread.submit(self.planner, self._request())
-        self._think()
-
-    def problem(self):
-        return None
-
-    def accept(self, plan):
-        raise NotImplementedError("plans come from the planner's own thread")
-
-    def act(self):
-        action = self._planned(self._step)
-        self._past.append(action)
-        return action
+        latent = self._newest.latent if self._newest else None
+        plan, begin = (self._in_force.plan, self._in_force.begin) if self._in_force else (None, None)
+        self._think(latent, plan, begin)
 
     def clock(self, lag_ms: float) -> Clock:
         """How planning keeps up, for the record of this step."""
-        now, plan = time.perf_counter(), self.in_force
-        if plan is None:
-            return Clock(self.misses, None, None, lag_ms)
-        if self.new_plan:
-            self._reaction_ms = 1e3 * (now - plan.seen_at)
-        return Clock(self.misses, 1e3 * (now - plan.seen_at), self._reaction_ms, lag_ms)
+        if self._in_force is None:
+            return Clock(self._misses, None, None, lag_ms)
+        age_ms = 1e3 * (time.perf_counter() - self._in_force.seen_at)
+        if self.new_plan_ms is not None:
+            self._reaction_ms = age_ms
+        return Clock(self._misses, age_ms, self._reaction_ms, lag_ms)
 
     def close(self) -> None:
         """Stop the planner's thread."""
@@ -111,7 +98,10 @@ class RealtimeAgent:
 
     def _drop(self) -> None:
         """Forget all plans, and ask for one as soon as possible."""
-        self._ahead, self._waiting, self.in_force = {}, [], None
+        self._ahead = {}
+        self._waiting = []
+        self._in_force = None
+        self.new_plan_ms = None
         self._asked_at = -math.inf
 
     def _rehearse(self, thread: PlannerThread, goal: np.ndarray) -> None:
@@ -151,8 +141,7 @@ class RealtimeAgent:
         self._waiting = [other for other in self._waiting if other.start < timed.start] + [timed]
 
     def _planned(self, step: int) -> np.ndarray:
-        rest = np.zeros(self.model.action_dim, np.float32)
-        return self._ahead.get(step, np.clip(rest, self.model.action_low, self.model.action_high))
+        return self._ahead.get(step, self._rest)
 
     def _between(self, first: int, end: int) -> np.ndarray:
         """The actions `(end - first, A)` planned for some steps."""
@@ -165,7 +154,7 @@ class RealtimeAgent:
         lead = min(math.ceil(self._expected_s / MARGIN / self._step_s), self.model.horizon * block)
         self._asked_at, self._asked_for = self._step, self._step + lead
         begin = self._step + lead // block * block
-        observations, past = context_of(self.model, self.planner.context, self._observations, self._past)
+        observations, past = context_of(self.model, self.planner.context, self._seen, self._done)
         left = max(0, max(self._ahead, default=0) + 1 - begin) // block
         return Request(
             step=self._step,
@@ -179,14 +168,8 @@ class RealtimeAgent:
             rng=np.random.default_rng([PLAN_SPACE, self._seed, self._pair, self._step]),
         )
 
-    def _think(self) -> None:
-        latent = self._newest.latent if self._newest else None
-        distance = None if latent is None else float(latent_distance(self.model, latent, self._goal))
-        plan, begin = (self.in_force.plan, self.in_force.begin) if self.in_force else (None, None)
-        self.thought = Thought(latent, self._goal, distance, plan, begin)
 
-
-def realtime(episode: Episode) -> Iterator[Step]:
+def realtime(episode: Episode) -> Generator[Step, None, None]:
     """Run an episode at its task's control rate and yield its records; the agent plans in its own thread.
 
     A reader that takes longer than a step over a record delays the world, and `clock.lag_ms` says by how much; the
@@ -199,11 +182,8 @@ def realtime(episode: Episode) -> Iterator[Step]:
             now = time.perf_counter()
             lag_ms, due = 1e3 * max(0.0, now - due), max(now, due)
             episode.look()
-            if isinstance(agent, RealtimeAgent):
-                plan_ms = agent.in_force.ms if agent.in_force and agent.new_plan else None
-                yield episode.record(agent.new_plan, plan_ms, agent.clock(lag_ms))
-            else:
-                yield episode.record(clock=Clock(0, None, None, lag_ms))
+            clock = agent.clock(lag_ms) if isinstance(agent, RealtimeAgent) else Clock(0, None, None, lag_ms)
+            yield episode.record(clock)
             if episode.step == episode.steps:
                 return
             episode.advance()

@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 
 import envs
-from agent.episodes import outcome as log
-from agent.episodes.episode import STEPS, Episode, Step
+from agent.episodes.agents import Agent, PlanningAgent
+from agent.episodes.episode import Episode, Step
 from agent.episodes.goals import Goals
+from agent.episodes.outcome import Outcome, append_line
 from agent.episodes.realtime import realtime
+from agent.episodes.settings import EpisodeSettings
 from agent.planning.base import Planner
-from envs import OFFSET, Pair, Task
+from agent.world_models.base import WorldModel
+from envs import Pair, Task
 
 Command = Callable[[Episode], None]
 
@@ -27,8 +30,10 @@ class Stopped(Exception):
 class StoppableModel:
     """A world model that can be stopped between two rollouts and is asked by one thread at a time."""
 
-    def __init__(self, model: Any):
-        self.wrapped, self._stop, self._lock = model, threading.Event(), threading.Lock()
+    def __init__(self, model: WorldModel):
+        self.wrapped = model
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.wrapped, name)
@@ -43,7 +48,9 @@ class StoppableModel:
         with self._lock:
             return self.wrapped.rollout(context, past_actions, actions)
 
-    def propose(self, latents: np.ndarray, goals: np.ndarray, blocks_left: np.ndarray) -> tuple[np.ndarray, ...]:
+    def propose(
+        self, latents: np.ndarray, goals: np.ndarray, blocks_left: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         with self._lock:
             return self.wrapped.propose(latents, goals, blocks_left)
 
@@ -53,17 +60,16 @@ class StoppableModel:
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What is played."""
+class SequenceSettings:
+    """Which episodes are played."""
 
+    episode: EpisodeSettings
+    """How each of them goes."""
     seed: int = 0
     episodes: int | None = None
     """None plays on until it is stopped."""
-    steps: int = STEPS
-    offset: int = OFFSET
-    """Steps of the data policy between start and goal of a pair."""
-    realtime: bool = False
     log: Path | None = None
+    """Where a line for every episode goes."""
 
 
 class EpisodeSequence:
@@ -73,18 +79,25 @@ class EpisodeSequence:
     them and however slowly (in lockstep).
     """
 
-    def __init__(self, task: Task, agent: Any, goals: Goals, settings: Settings):
-        self.task, self.agent, self.goals, self.settings = task, agent, goals, settings
+    def __init__(self, task: Task, agent: Agent, goals: Goals, settings: SequenceSettings):
+        self.task = task
+        self.agent = agent
+        self.goals = goals
+        self.settings = settings
         self._pairs: list[Pair] = []
         self._commands: list[Command] = []
-        self._pair, self._attempt, self._leave = 0, 0, False
+        self._pair = 0
+        self._attempt = 0
+        self._leave = False
 
     def __iter__(self) -> Generator[Step, None, None]:
+        how = self.settings.episode
         while self.settings.episodes is None or self._pair < self.settings.episodes:
-            self._attempt, self._leave, outcome = 0, False, log.Outcome()
+            self._attempt = 0
+            self._leave = False
+            outcome = Outcome()
             episode = self._begin(self._pair)
-            steps: Any = realtime(episode) if self.settings.realtime else iter(episode)
-            with contextlib.closing(steps):
+            with contextlib.closing(realtime(episode) if how.realtime else iter(episode)) as steps:
                 for step in steps:
                     outcome.add(step)
                     yield step
@@ -92,7 +105,7 @@ class EpisodeSequence:
                     if self._leave:
                         break
             if step.step == step.limit and self.settings.log:
-                log.append(self.settings.log, {"offset": self.settings.offset, **outcome.line(self.agent)})
+                append_line(self.settings.log, {"offset": how.offset, **outcome.line(self.agent)})
             if not self._leave:
                 self._pair += 1
 
@@ -121,22 +134,24 @@ class EpisodeSequence:
         self._tell(lambda episode: self._aim(episode, goal))
 
     def push(self, displacement: np.ndarray) -> None:
-        """Push the thing that the goal is about."""
+        """Push the goal object."""
         self._tell(lambda episode: episode.push(displacement))
 
     def set_planning(self, planning: bool) -> None:
-        """Switch the planner on or off."""
+        """Switch the planner on or off; a rule has none."""
 
         def switch(episode: Episode) -> None:
-            episode.agent.planning = planning  # type: ignore[attr-defined]
+            if isinstance(episode.agent, PlanningAgent):
+                episode.agent.planning = planning
 
         self._tell(switch)
 
     def set_planner(self, planner: Planner) -> None:
-        """Make the next plans with another planner."""
+        """Make the next plans with another planner; a rule makes none."""
 
         def switch(episode: Episode) -> None:
-            episode.agent.planner = planner  # type: ignore[attr-defined]
+            if isinstance(episode.agent, PlanningAgent):
+                episode.agent.planner = planner
 
         self._tell(switch)
 
@@ -149,7 +164,7 @@ class EpisodeSequence:
 
     def _aim(self, episode: Episode, goal: np.ndarray) -> None:
         episode.aim(goal)
-        episode.steps = episode.step + self.settings.steps
+        episode.steps = episode.step + self.settings.episode.limit
 
     def _go(self, pair: int) -> None:
         self._pair, self._leave = pair, True
@@ -157,13 +172,14 @@ class EpisodeSequence:
     # ---- episodes ------------------------------------------------------------------------------------------------
 
     def _begin(self, number: int) -> Episode:
+        how, seed = self.settings.episode, self.settings.seed
         if number >= len(self._pairs):
             wanted = max(number + 1, 2 * len(self._pairs))
             wanted = min(wanted, self.settings.episodes or wanted)
-            self._pairs = envs.pairs(self.task, self.settings.seed, wanted, self.settings.offset)
+            self._pairs = envs.pairs(self.task, seed, wanted, how.offset)
         pair = self._pairs[number]
-        goal = self.goals(self.task, pair, self.settings.seed, number)
-        episode = Episode(self.task, self.agent, pair.start, goal, self.settings.seed, number, self.settings.steps)
+        goal = self.goals(self.task, pair, seed, number)
+        episode = Episode(self.task, self.agent, pair.start, goal, seed, number, how.limit)
         if self.goals.picture is not None and self.agent.sees == "pixels":
             self.agent.aim(self.goals.picture)
         return episode

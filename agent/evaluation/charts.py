@@ -11,6 +11,7 @@ from agent.evaluation.statistics import Rate
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 300, 52, 16, 12, 44
 COLOURS = ("#2563eb", "#d97706", "#059669", "#dc2626", "#7c3aed", "#6b7280")
 Outcomes = Sequence[tuple[float, bool]]
+Scale = Callable[[float], float]
 
 
 def rate_over_distance(outcomes: Mapping[str, Outcomes], unit: str, bins: int = 6) -> str:
@@ -62,7 +63,7 @@ def histogram(values: Mapping[str, Sequence[float]], unit: str, bins: int = 30) 
     return _svg(parts, list(values), "histogram of plan times")
 
 
-def _scale(most: float, start: float, end: float) -> Callable[[float], float]:
+def _scale(most: float, start: float, end: float) -> Scale:
     return lambda value: start + (end - start) * value / (most or 1)
 
 
@@ -73,7 +74,7 @@ def _marks(most: float) -> list[float]:
     return [number * step for number in range(int(most / step + 1e-9) + 1)]
 
 
-def _frame(x, y, x_most: float, y_most: float, x_name: str, y_name: str) -> list[str]:
+def _frame(x: Scale, y: Scale, x_most: float, y_most: float, x_name: str, y_name: str) -> list[str]:
     """Axes with round marks."""
     parts = []
     for mark in _marks(y_most):

@@ -9,6 +9,7 @@ from typing import Any
 
 import imageio.v2 as imageio
 import numpy as np
+from numpy.typing import ArrayLike
 
 from agent.evaluation import charts, summary
 from agent.evaluation.results import Key, key
@@ -103,10 +104,10 @@ def _figures(task: Task, replays: Sequence[Line]) -> Iterator[str]:
 def _video(task: Task, line: Line) -> str:
     """An episode beside its goal as an MP4 inside a URL."""
     goal = task.picture(SIDE, np.array(line["goal"]))
-    frames = [np.hstack([task.picture(SIDE, state), goal]) for state in replay(task, line)]
+    frames: list[ArrayLike] = [np.hstack([task.picture(SIDE, state), goal]) for state in replay(task, line)]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "episode.mp4"
-        imageio.mimwrite(path, frames, fps=task.control_hz, macro_block_size=16, quality=6)  # type: ignore[arg-type]
+        imageio.mimwrite(path, frames, fps=task.control_hz, macro_block_size=16, quality=6)
         return "data:video/mp4;base64," + base64.b64encode(path.read_bytes()).decode()
 
 

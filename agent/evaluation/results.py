@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from agent.episodes import outcome as log
+from agent.episodes.outcome import append_line, read_lines
 from envs import BadInput
 
 Key = tuple[str, int, int]
@@ -43,7 +43,7 @@ class Results:
 
     def append(self, line: dict[str, Any]) -> None:
         """Add one episode."""
-        log.append(self.episodes, line)
+        append_line(self.episodes, line)
 
     def lines(self) -> dict[Key, dict[str, Any]]:
         """The newest line of every episode, so that none counts twice, without what only a replay needs."""
@@ -62,7 +62,7 @@ class Results:
         os.replace(partial, self.folder / name)
 
     def _read(self) -> Iterator[dict[str, Any]]:
-        return (line for line in log.read(self.episodes) if {"subject", "seed", "pair"} <= line.keys())
+        return (line for line in read_lines(self.episodes) if {"subject", "seed", "pair"} <= line.keys())
 
     def _end_last_line(self) -> None:
         """A line that a crash cut short must not swallow the next one."""

@@ -26,7 +26,7 @@ class Rate:
         rate = sum(map(bool, successes)) / n
         return cls(rate, *wilson(rate, n), n)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{_percent(self.rate)} [{_percent(self.low)}, {_percent(self.high)}]"
 
 
@@ -51,17 +51,6 @@ def mcnemar(only_first: int, only_second: int) -> float:
         return 1.0
     tail = sum(math.comb(discordant, k) for k in range(min(only_first, only_second) + 1)) / 2**discordant
     return min(1.0, 2 * tail)
-
-
-def percentile(values: Sequence[float], percent: float) -> float | None:
-    """The value below which `percent` per cent of `values` lie, by linear interpolation; None without values."""
-    if not values:
-        return None
-    ordered = sorted(values)
-    place = (len(ordered) - 1) * percent / 100
-    below = math.floor(place)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
 
 
 def _percent(share: float) -> str:

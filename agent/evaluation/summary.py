@@ -5,12 +5,15 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from agent.evaluation.statistics import Rate, mcnemar, mean_and_std, percentile
+from agent.episodes.outcome import percentile
+from agent.evaluation.statistics import Rate, mcnemar, mean_and_std
 
 Lines = Sequence[dict[str, Any]]
 
 
-def summarise(task: str, models: Sequence[str], agents: Sequence[str], seeds: Sequence[int], lines: Lines) -> dict:
+def summarise(
+    task: str, models: Sequence[str], agents: Sequence[str], seeds: Sequence[int], lines: Lines
+) -> dict[str, Any]:
     """The summary of `lines`, whose `subject` is the name of a model or of an agent that needs none.
 
     An episode that failed to run counts as not solved, and is listed.

@@ -16,7 +16,7 @@ import tyro
 
 import envs
 from agent.evaluation.summary import lines_of, rate
-from envs.errors import BadInput, parse, run
+from envs.errors import BadInput, parse_command_line, run
 
 HEADING = (
     "task", "offset", "planner", "model", "first hit", "mean ± std over seeds", "final", "plan ms p50 / p95", "random",
@@ -88,7 +88,7 @@ def comparisons(summaries: Sequence[dict[str, Any]]) -> list[list[str]]:
 
 
 def main() -> None:
-    summaries = read(parse(Table, __doc__).folder)
+    summaries = read(parse_command_line(Table, __doc__).folder)
     print(*lines_of(rows(summaries)), "", *lines_of(comparisons(summaries)), sep="\n")
 
 

@@ -7,57 +7,37 @@ import signal
 import threading
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import Any
 
-import envs
-from agent import planning as planners
-from agent.episodes.agents import Agent, ModelAgent, RuleAgent
+from agent.episodes.agents import Agent
+from agent.episodes.baselines import RuleAgent
 from agent.episodes.disturbance import Disturbance
 from agent.episodes.episode import Episode, together
 from agent.episodes.outcome import Outcome, provenance
-from agent.episodes.realtime import RealtimeAgent, realtime
-from agent.world_models import registry as world_model
-from envs import OFFSET, BadInput, Pair, Task
+from agent.episodes.realtime import realtime
+from agent.episodes.settings import EpisodeSettings
+from agent.factory import load_model, make_planning_agent, make_task
+from agent.world_models.base import WorldModel
+from envs import BadInput, Pair, Task
 
-SIMULATOR = "agent.world_models.simulator:SimulatorWorldModel"
 TRIES = 3
 """How often a job is given to a worker that dies before its episodes are failures."""
 
 Line = dict[str, Any]
 
 
-def load(name: str, task: str, device: str, threads: int | None) -> world_model.WorldModel:
-    """The world model called `name`; `simulator` is the true task."""
-    return world_model.load(SIMULATOR if name == "simulator" else name, task, device, threads)
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """A model by the name that finds it, and the planner for it."""
-
-    name: str
-    sha256: str | None
-    planner: dict[str, Any]
-    """Its name and settings."""
-
-
 @dataclass(frozen=True)
 class Conditions:
     """Everything that decides how an episode goes, apart from who plays and from where."""
 
-    task: str
-    steps: int
-    offset: int = OFFSET
-    """Steps of the data policy between start and goal."""
-    models: tuple[Chosen, ...] = ()
-    plan_ms: float | None = None
+    episode: EpisodeSettings
+    models: tuple[str, ...] = ()
+    """The subjects that are world models; others are rules."""
     disturb: float | None = None
-    realtime: bool = False
-    device: str = "auto"
     threads: int | None = None
 
 
@@ -76,33 +56,24 @@ class Worker:
 
     def __init__(self, conditions: Conditions):
         self.conditions = conditions
-        self.planners = {model.name: planners.make(**model.planner) for model in conditions.models}
-        self.models: dict[str, Any] = {}
-        self.tasks: dict[tuple[int | None, str], Task] = {}
+        self.models: dict[str, WorldModel] = {}
+        self.tasks: dict[tuple[int, str] | None, Task] = {}
 
     def agent(self, subject: str) -> Agent:
         """A fresh agent called `subject`."""
-        if subject not in self.planners:
+        given = self.conditions
+        if subject not in given.models:
             return RuleAgent(subject)
         if subject not in self.models:
-            given = self.conditions
-            self.models[subject] = load(subject, given.task, given.device, given.threads)
-        kind = RealtimeAgent if self.conditions.realtime else ModelAgent
-        return kind(self.models[subject], self.planners[subject], self.conditions.plan_ms)
+            self.models[subject] = load_model(given.episode, subject, given.threads)
+        return make_planning_agent(given.episode, self.models[subject])
 
-    def task(self, agent: Agent) -> Task:
-        """The task as the agent's model wants it drawn."""
-        model = getattr(agent, "model", None)
-        size, look = (model.image_size, model.look) if model else (None, "fast")
-        if (size, look) not in self.tasks:
-            self.tasks[size, look] = envs.make(self.conditions.task, size=size, look=look)
-        return self.tasks[size, look]
-
-    def look_every(self, agent: Agent) -> int:
-        """Steps between two looks: nobody watches, so an agent that plans once a block need not look more often."""
-        if not isinstance(agent, ModelAgent) or getattr(agent.planner, "every_step", False):
-            return 1
-        return agent.model.action_block
+    def task(self, model: WorldModel | None) -> Task:
+        """The task as `model` wants it drawn; models that want the same share it."""
+        drawn = (model.image_size, model.look) if model else None
+        if drawn not in self.tasks:
+            self.tasks[drawn] = make_task(self.conditions.episode.env, model)
+        return self.tasks[drawn]
 
     def run(self, job: Job) -> list[Line]:
         """One line for every pair; an episode that raises gives a line that says so."""
@@ -118,21 +89,27 @@ class Worker:
 
     def _run(self, job: Job) -> list[Line]:
         given = self.conditions
-        disturb = Disturbance(given.disturb) if given.disturb else None
         agents = [self.agent(job.subject) for _ in job.pairs]
-        outcomes = [Outcome() for _ in job.pairs]
         episodes = [
-            Episode(self.task(agent), agent, *pair[:2], job.seed, number, given.steps, disturb, self.look_every(agent))
+            Episode(
+                self.task(agent.model),
+                agent,
+                pair.start,
+                pair.goal,
+                job.seed,
+                number,
+                given.episode.limit,
+                Disturbance(given.disturb) if given.disturb else None,
+                look_every=agent.model.action_block if agent.model else 1,  # nobody watches
+            )
             for agent, (number, pair) in zip(agents, job.pairs, strict=True)
         ]
-        if given.realtime:
-            streams: Iterable = ([step] for step in realtime(episodes[0]))
-        else:
-            streams = together(episodes)
+        outcomes = [Outcome() for _ in episodes]
+        streams = ([step] for step in realtime(episodes[0])) if given.episode.realtime else together(episodes)
         for records in streams:
             for outcome, record in zip(outcomes, records, strict=True):
                 outcome.add(record)
-        about = {"subject": job.subject, "offset": given.offset}
+        about = {"subject": job.subject, "offset": given.episode.offset}
         return [about | o.line(agent) for o, agent in zip(outcomes, agents, strict=True)]
 
 

@@ -94,3 +94,9 @@ class Planner(Protocol):
     def __call__(self, model: WorldModel, problems: Sequence[Problem], deadline: float | None = None) -> list[Plan]:
         """One plan for each problem; with a `deadline` (a reading of `time.perf_counter`) the best found by then."""
         ...
+
+
+def check_horizon(planner: Planner, model: WorldModel) -> None:
+    """Refuse a planner that looks further than its model can."""
+    if planner.horizon > model.horizon:
+        raise ValueError(f"this model predicts {model.horizon} blocks at most, not {planner.horizon}: lower horizon")

@@ -1,12 +1,14 @@
 """The cross-entropy method, as LeWM publishes it and with what iCEM adds."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from agent.planning.rollouts import Found, SamplingPlanner
-from envs import BadInput
+from agent.planning.base import Problem
+from agent.planning.rollouts import Found, SamplingPlanner, Search
+from agent.planning.search_space import SearchSpace
 
 
 @dataclass(frozen=True)
@@ -36,22 +38,22 @@ class CEM(SamplingPlanner):
 
     name: ClassVar[str] = "cem"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if not 2 <= self.elites <= self.candidates:
-            raise BadInput(f"elites must lie between 2 and the {self.candidates} candidates, got {self.elites}")
+            raise ValueError(f"elites must lie between 2 and the {self.candidates} candidates, got {self.elites}")
         if not 0 < self.decay <= 1:
-            raise BadInput(f"decay must be above 0 and at most 1, got {self.decay}")
+            raise ValueError(f"decay must be above 0 and at most 1, got {self.decay}")
         if not 0 <= self.keep <= self.elites:
-            raise BadInput(f"keep must lie between 0 and the {self.elites} elites, got {self.keep}")
+            raise ValueError(f"keep must lie between 0 and the {self.elites} elites, got {self.keep}")
         if not (0 <= self.momentum < 1 and min(self.std, self.std_warm) > 0):
-            raise BadInput("CEM needs 0 <= momentum < 1, and std and std_warm above 0")
+            raise ValueError("CEM needs 0 <= momentum < 1, and std and std_warm above 0")
         if min(self.std_floor, self.colour, self.agree) < 0:
-            raise BadInput("CEM needs std_floor, colour and agree not below 0")
+            raise ValueError("CEM needs std_floor, colour and agree not below 0")
         if self.answer not in ("mean", "best"):
-            raise BadInput(f"answer of CEM is mean or best, got {self.answer!r}")
+            raise ValueError(f"answer of CEM is mean or best, got {self.answer!r}")
 
-    def search(self, space, problem, late):
+    def search(self, space: SearchSpace, problem: Problem, late: Callable[[], bool]) -> Search:
         mean = space.start(problem.warm_start)
         std = np.full(space.shape, self.std)
         if problem.warm_start is not None:

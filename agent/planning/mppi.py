@@ -1,12 +1,14 @@
 """Model-predictive path integral control: every candidate counts, the cheaper the more."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from agent.planning.rollouts import Found, SamplingPlanner
-from envs import BadInput
+from agent.planning.base import Problem
+from agent.planning.rollouts import Found, SamplingPlanner, Search
+from agent.planning.search_space import SearchSpace
 
 
 @dataclass(frozen=True)
@@ -25,12 +27,12 @@ class MPPI(SamplingPlanner):
     name: ClassVar[str] = "mppi"
     SHOWN: ClassVar[int] = 10
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if not (self.std > 0 and self.temperature > 0 and self.std_floor >= 0 and self.colour >= 0):
-            raise BadInput("MPPI needs std and temperature above 0, and std_floor and colour not below 0")
+            raise ValueError("MPPI needs std and temperature above 0, and std_floor and colour not below 0")
 
-    def search(self, space, problem, late):
+    def search(self, space: SearchSpace, problem: Problem, late: Callable[[], bool]) -> Search:
         mean = space.start(problem.warm_start)
         std = np.full(space.shape, self.std)
 

@@ -2,16 +2,17 @@
 
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from agent.planning.base import Plan, Problem
 from agent.planning.cem import CEM
-from agent.planning.rollouts import Cost, Found, RolloutPlanner
-from agent.planning.search_space import box
+from agent.planning.rollouts import Cost, Found, RolloutPlanner, Search
+from agent.planning.search_space import SearchSpace, box
+from agent.world_models.base import WorldModel
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class ProposingPlanner(RolloutPlanner):
 
     needs_proposals: ClassVar[bool] = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         self._at_least(1, "reach", "arrivals")
         self._at_least(0, "samples")
@@ -42,7 +43,7 @@ class ProposingPlanner(RolloutPlanner):
         tried = np.geomspace(1, self.reach, self.arrivals) if self.arrivals > 1 else [self.reach]
         return np.unique(np.rint(tried))
 
-    def __call__(self, model: Any, problems: Sequence[Problem], deadline: float | None = None) -> list[Plan]:
+    def __call__(self, model: WorldModel, problems: Sequence[Problem], deadline: float | None = None) -> list[Plan]:
         started = time.perf_counter()
         guesses = roll(model, problems, self.horizon, self.times(), self.samples)
         ms = 1e3 * (time.perf_counter() - started)
@@ -58,11 +59,12 @@ class Propose(ProposingPlanner):
     """Of the proposals for several times of arrival, the one that the model predicts to cost least."""
 
     every_step: bool = False
-    """Plan anew at every step of the task, not only after `replan` blocks."""
+    """Plan at every step of the task, not only after `replan` blocks."""
 
     name: ClassVar[str] = "propose"
 
-    def search(self, space, problem, late):
+    def search(self, space: SearchSpace, problem: Problem, late: Callable[[], bool]) -> Search:
+        assert problem.guesses is not None
         plans = np.stack([space.start(plan) for plan in problem.guesses])
         return Found(plans, plans, proposals=len(plans))
         yield  # a search is a generator, though this one tries no candidates
@@ -86,13 +88,14 @@ class Guided(ProposingPlanner, CEM):
 
     name: ClassVar[str] = "guided"
 
-    def search(self, space, problem, late):
+    def search(self, space: SearchSpace, problem: Problem, late: Callable[[], bool]) -> Search:
+        assert problem.guesses is not None
         found = yield from CEM.search(self, space, problem, late)
         plain = [space.start(plan) for plan in problem.guesses[: len(self.times())]]
         return found._replace(answers=np.stack([*plain, *found.answers]), proposals=len(plain))
 
 
-def roll(model: Any, problems: Sequence[Problem], horizon: int, times: np.ndarray, samples: int) -> np.ndarray:
+def roll(model: WorldModel, problems: Sequence[Problem], horizon: int, times: np.ndarray, samples: int) -> np.ndarray:
     """Plans `(P, G, H, k*A)` for each of P problems, G = len(times) + samples, in the task's units.
 
     The first go to the likeliest mean at every block, one plan for each time of arrival; the others are drawn.

@@ -9,10 +9,9 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from agent.planning.base import Plan, Problem
+from agent.planning.base import Plan, Problem, check_horizon
 from agent.planning.search_space import SearchSpace
 from agent.world_models.base import WorldModel, latent_distance
-from envs import BadInput
 
 Cost = Literal["terminal", "min", "sum"]
 
@@ -47,25 +46,29 @@ class RolloutPlanner:
     """Latents of context, one block apart, at most."""
 
     name: ClassVar[str]
-    every_step: ClassVar[bool] = False
     needs_proposals: ClassVar[bool] = False
 
-    def __post_init__(self):
+    @property
+    def every_step(self) -> bool:
+        """Whether to plan at every step of the task: not unless a planner has a setting for it."""
+        return False
+
+    def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if field.type in (int, float) and (isinstance(value, bool) or not isinstance(value, field.type | int)):
                 kind = "a whole number" if field.type is int else "a number"
-                raise BadInput(f"{field.name} of the planner is {kind}, got {value!r}")
+                raise ValueError(f"{field.name} of the planner is {kind}, got {value!r}")
         self._at_least(1, "horizon", "replan", "context")
         if self.cost not in ("terminal", "min", "sum"):
-            raise BadInput(f"cost of the planner is terminal, min or sum, got {self.cost!r}")
+            raise ValueError(f"cost of the planner is terminal, min or sum, got {self.cost!r}")
         if self.replan > self.horizon:
-            raise BadInput(f"a plan of {self.horizon} blocks cannot be carried out for {self.replan}: lower replan")
+            raise ValueError(f"a plan of {self.horizon} blocks cannot be carried out for {self.replan}: lower replan")
 
     def _at_least(self, least: int, *counts: str) -> None:
         for count in counts:
             if getattr(self, count) < least:
-                raise BadInput(f"{count} of the planner must be at least {least}, got {getattr(self, count)}")
+                raise ValueError(f"{count} of the planner must be at least {least}, got {getattr(self, count)}")
 
     def search(self, space: SearchSpace, problem: Problem, late: Callable[[], bool]) -> Search:
         """Look for good plans, perhaps in iterations; asks `late` after each whether there is time for another."""
@@ -73,8 +76,7 @@ class RolloutPlanner:
 
     def __call__(self, model: WorldModel, problems: Sequence[Problem], deadline: float | None = None) -> list[Plan]:
         """Run one search for each problem side by side, their candidates stacked in one rollout an iteration."""
-        if self.horizon > model.horizon:
-            raise BadInput(f"this model predicts {model.horizon} blocks at most, not {self.horizon}: lower horizon")
+        check_horizon(self, model)
         started = time.perf_counter()
         spaces = [SearchSpace.of(model, self.horizon, problem.committed) for problem in problems]
         rollouts = Rollouts(model, self.cost, problems)
@@ -135,7 +137,7 @@ class SamplingPlanner(RolloutPlanner):
     iterations: int = 10
     """Iterations at most."""
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         self._at_least(1, "candidates", "iterations")
 
@@ -144,8 +146,11 @@ class Rollouts:
     """Rolls candidates of several problems in one call, and keeps the time that it takes."""
 
     def __init__(self, model: WorldModel, cost: Cost, problems: Sequence[Problem]):
-        self.model, self.cost, self.problems = model, cost, problems
-        self.count, self.seconds = 0, 0.0
+        self.model = model
+        self.cost = cost
+        self.problems = problems
+        self.count = 0
+        self.seconds = 0.0
 
     def latents(self, candidates: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
         """Predicted latents `(N, H, D)` for each problem's candidates `(N, H, k*A)`."""

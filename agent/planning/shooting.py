@@ -1,11 +1,14 @@
 """Random shooting: the yardstick that every cleverer search has to beat."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from agent.planning.rollouts import Found, SamplingPlanner
+from agent.planning.base import Problem
+from agent.planning.rollouts import Found, SamplingPlanner, Search
+from agent.planning.search_space import SearchSpace
 
 
 @dataclass(frozen=True)
@@ -18,7 +21,7 @@ class Shooting(SamplingPlanner):
     name: ClassVar[str] = "shooting"
     SHOWN: ClassVar[int] = 10
 
-    def search(self, space, problem, late):
+    def search(self, space: SearchSpace, problem: Problem, late: Callable[[], bool]) -> Search:
         best, best_costs = np.empty((0, *space.shape)), np.empty(0)
 
         for _ in range(self.iterations):

@@ -1,4 +1,4 @@
-"""The window: keys and mouse in, the newest frame out."""
+"""What a person does to a playback: keys and mouse in, whatever shows the frames."""
 
 import dataclasses
 import itertools
@@ -10,85 +10,58 @@ import imageio.v3 as imageio
 import numpy as np
 
 from agent import planning as planners
+from agent.episodes.agents import Agent
 from agent.planning.base import Planner
-from agent.viewer import overlay as projection
-from agent.viewer.canvas import Box, pygame
+from agent.viewer import overlay
+from agent.viewer.canvas import Box
+from agent.viewer.controls import KEYS
 from agent.viewer.frame import GOAL_PANE, NOW, PANE, View
 from agent.viewer.threads import Playback
 from agent.viewer.video import Video
-from agent.viewer.window import frame_point, open_window, show
 
-FPS = 30
 HINT_S = 2.5
-SMALLEST_DRAG = 4.0  # pixels; less is a hand that trembles
+SMALLEST_DRAG = 4.0  # pixels; less is an unsteady hand
 WHEEL_RAD = np.pi / 18
 
 
 class Viewer:
-    """A playback in a window: `tick` handles what the person did and shows the newest frame, `run` repeats it."""
+    """Answers keys and mouse; `controls` lists them with the methods that they call.
+
+    It knows nothing of what shows the frames: keys come by name and points `(2,)` in pixels of the frame. Whoever shows
+    the frames calls `update` for each of them.
+    """
 
     def __init__(self, playback: Playback, folder: Path, recording: Path | None = None):
-        self.playback, self.sequence, self.pace = playback, playback.sequence, playback.pace
-        self.task, self.folder = playback.renderer.task, folder
+        self.playback = playback
+        self.sequence = playback.sequence
+        self.pace = playback.pace
+        self.task = playback.renderer.task
+        self.folder = folder
         self.view = View(recording=recording is not None)
         self.saved: list[Path] = [recording] if recording else []
         self.closed = False
-        self.frames_per_second = 0.0
         self._hint_until = 0.0
-        open_window(f"QQWorld {self.task.name}")
-        self._clock = pygame.time.Clock()
         self._pushing: np.ndarray | None = None
         self._placing: tuple[int, np.ndarray, np.ndarray] | None = None
-        self._planners = available(self.sequence.agent)
+        self._planners = available_planners(self.sequence.agent)
 
-    def run(self) -> None:
-        """Show the sequence until it is over or the window is closed; raises what went wrong behind it."""
-        started, ticks = time.perf_counter(), 0
-        self.playback.start()
-        try:
-            while not self.closed and not self.playback.over:
-                self.tick()
-                self._clock.tick(FPS)
-                ticks += 1
-        finally:
-            self.frames_per_second = ticks / (time.perf_counter() - started)
-            self.playback.close()
-            pygame.display.quit()
-        if self.playback.error:
-            raise self.playback.error
-
-    def tick(self) -> None:
-        """One frame of the window."""
-        for event in pygame.event.get():
-            self.handle(event)
-        hint = self.view.hint if time.perf_counter() < self._hint_until else ""
-        fps = round(self._clock.get_fps())
-        steady = self.view.frames_per_second is not None and abs(fps - self.view.frames_per_second) <= 1
+    def update(self, frames_per_second: int) -> None:
+        """Bring the view up to date before a frame is shown."""
+        before = self.view.frames_per_second
+        steady = before is not None and abs(frames_per_second - before) <= 1
         self._change(
-            hint=hint,
+            hint=self.view.hint if time.perf_counter() < self._hint_until else "",
             paused=self.pace.paused,
             speed=self.pace.speed,
-            frames_per_second=self.view.frames_per_second if steady else fps,
+            frames_per_second=before if steady else frames_per_second,
         )
-        if self.playback.canvas is not None:
-            show(self.playback.canvas)
-
-    def handle(self, event: Any) -> None:
-        """One key, click or drag."""
-        if event.type == pygame.QUIT:
-            self.closed = True
-        elif event.type == pygame.KEYDOWN and event.key in KEYS:
-            KEYS[event.key](self)
-        elif event.type == pygame.MOUSEBUTTONDOWN and event.button == 1:
-            self._press(frame_point(event.pos))
-        elif event.type == pygame.MOUSEMOTION:
-            self._drag(frame_point(event.pos))
-        elif event.type == pygame.MOUSEBUTTONUP and event.button == 1:
-            self._release(frame_point(event.pos))
-        elif event.type == pygame.MOUSEWHEEL:
-            self._turn(frame_point(pygame.mouse.get_pos()), event.y)
 
     # ---- keys ----------------------------------------------------------------------------------------------------
+
+    def key(self, name: str) -> None:
+        """Do what the key is for; a key that is not in the table does nothing."""
+        if name in KEYS:
+            getattr(self, KEYS[name])()
 
     def pause(self) -> None:
         self.pace.pause(not self.pace.paused)
@@ -111,16 +84,16 @@ class Viewer:
         self.hint("a new goal")
 
     def toggle_planner(self) -> None:
-        if not hasattr(self.sequence.agent, "planning"):
-            self.hint(f"there is no planner: the agent is {self.sequence.agent.name}")
-            return
-        self._change(planning=not self.view.planning)
-        self.sequence.set_planning(self.view.planning)
+        if not self._planners:
+            self._hint_no_planner()
+        else:
+            self._change(planning=not self.view.planning)
+            self.sequence.set_planning(self.view.planning)
 
     def switch_planner(self) -> None:
         """Plan with the next of the planners that the model allows, from the next plan on."""
         if not self._planners:
-            self.hint(f"there is no planner: the agent is {self.sequence.agent.name}")
+            self._hint_no_planner()
         elif len(self._planners) == 1:
             self.hint(f"{self._planners[0].name} is the only planner: this model has no proposals")
         else:
@@ -141,7 +114,7 @@ class Viewer:
         self._change_speed(2.0)
 
     def record(self) -> None:
-        """Begin a film, or finish the one that runs."""
+        """Begin a video, or finish the one that runs."""
         if self.view.recording:
             self.playback.record(None)
             self.hint(f"saved {self.saved[-1]}")
@@ -165,37 +138,40 @@ class Viewer:
 
     # ---- mouse ---------------------------------------------------------------------------------------------------
 
-    def _press(self, point: np.ndarray) -> None:
-        record = self.playback.history.record
+    def press(self, point: np.ndarray) -> None:
+        """Take hold of the goal object, or of the goal."""
+        record = self.playback.hud.record
         if record is None:
             return
         if NOW.contains(*point):
-            if projection.displacement(self.task, record.state, np.zeros(2)) is None:
+            if overlay.displacement(self.task, record.state, np.zeros(2)) is None:
                 self.hint("nothing can be pushed by hand in this task")
             else:
                 self._pushing = point
         elif GOAL_PANE.contains(*point):
-            held = projection.grab(self.task, record.goal, _share(point, GOAL_PANE))
+            held = overlay.grab(self.task, record.goal, _share(point, GOAL_PANE))
             if held is None:
                 self.hint("the goal of this task cannot be placed by hand: G draws a new one")
             else:
                 self._placing = (*held, record.goal.copy())
-                self._drag(point)
+                self.drag(point)
 
-    def _drag(self, point: np.ndarray) -> None:
+    def drag(self, point: np.ndarray) -> None:
+        """Show what a release here would do."""
         if self._pushing is not None:
             x, y, to_x, to_y = (float(number) for number in (*self._pushing, *point))
             self._change(arrow=(x, y, to_x, to_y))
         elif self._placing is not None:
-            thing, offset, goal = self._placing
-            placed = projection.placed(self.task, goal, thing, _share(point, GOAL_PANE) + offset)
+            index, offset, goal = self._placing
+            placed = overlay.placed(self.task, goal, index, _share(point, GOAL_PANE) + offset)
             self._change(goal=tuple(placed.tolist()))
 
-    def _release(self, point: np.ndarray) -> None:
-        record = self.playback.history.record
+    def release(self, point: np.ndarray) -> None:
+        """Push, or place the goal."""
+        record = self.playback.hud.record
         if self._pushing is not None and record is not None:
             drag = point - self._pushing
-            push = projection.displacement(self.task, record.state, drag / PANE)
+            push = overlay.displacement(self.task, record.state, drag / PANE)
             if push is not None and np.linalg.norm(drag) >= SMALLEST_DRAG:
                 self.sequence.push(push)
                 self.pace.step()
@@ -205,10 +181,11 @@ class Viewer:
         self._pushing = self._placing = None
         self._change(arrow=None, goal=None)
 
-    def _turn(self, point: np.ndarray, notches: int) -> None:
-        record = self.playback.history.record
+    def wheel(self, point: np.ndarray, notches: int) -> None:
+        """Turn the goal under the pointer."""
+        record = self.playback.hud.record
         if record is not None and GOAL_PANE.contains(*point):
-            goal = projection.turned(self.task, record.goal, notches * WHEEL_RAD)
+            goal = overlay.turned(self.task, record.goal, notches * WHEEL_RAD)
             if goal is not None:
                 self._aim(goal)
 
@@ -218,6 +195,9 @@ class Viewer:
         """Tell the person something for a while."""
         self._hint_until = time.perf_counter() + HINT_S
         self._change(hint=words)
+
+    def _hint_no_planner(self) -> None:
+        self.hint(f"there is no planner: the agent is {self.sequence.agent.name}")
 
     def _aim(self, goal: np.ndarray) -> None:
         self.sequence.aim(goal)
@@ -232,7 +212,7 @@ class Viewer:
             self.playback.look(self.view)
 
     def _change_speed(self, factor: float) -> None:
-        if self.sequence.settings.realtime:
+        if self.sequence.settings.episode.realtime:
             self.hint("in real time the speed is the task's own")
         else:
             self.pace.change_speed(factor)
@@ -243,31 +223,11 @@ class Viewer:
         return next(path for path in names if not path.exists() and path not in self.saved)
 
 
-KEYS = {
-    pygame.K_SPACE: Viewer.pause,
-    pygame.K_RIGHT: Viewer.step,
-    pygame.K_r: Viewer.restart,
-    pygame.K_n: Viewer.next_pair,
-    pygame.K_g: Viewer.new_goal,
-    pygame.K_p: Viewer.toggle_planner,
-    pygame.K_m: Viewer.switch_planner,
-    pygame.K_c: Viewer.toggle_candidates,
-    pygame.K_TAB: Viewer.toggle_imagined,
-    pygame.K_MINUS: Viewer.slower,
-    pygame.K_EQUALS: Viewer.faster,
-    pygame.K_v: Viewer.record,
-    pygame.K_s: Viewer.screenshot,
-    pygame.K_h: Viewer.toggle_help,
-    pygame.K_q: Viewer.quit,
-    pygame.K_ESCAPE: Viewer.quit,
-}
-
-
-def available(agent: Any) -> list[Planner]:
+def available_planners(agent: Agent) -> list[Planner]:
     """The planners that a person can switch between: the agent's own, then the others that its model allows."""
-    if not hasattr(agent, "planner"):
+    if agent.model is None or agent.planner is None:
         return []
-    names = ("cem", "guided", "propose") if getattr(agent.model, "proposes", False) else ("cem",)
+    names = ("cem", "guided", "propose") if agent.model.proposes else ("cem",)
     others = [planners.make_for(agent.model, name) for name in names if name != agent.planner.name]
     return [agent.planner, *others]
 

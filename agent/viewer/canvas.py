@@ -67,7 +67,7 @@ class Canvas:
         self.pixels[max(box.y, 0) : box.bottom, max(box.x, 0) : box.right] = colour
 
     def panel(self, box: Box) -> None:
-        """A quiet rounded plate for other things to stand on."""
+        """A quiet rounded plate to draw on."""
         pygame.draw.rect(self.surface, PANEL, box, border_radius=8)
         pygame.draw.rect(self.surface, EDGE, box, 1, border_radius=8)
 
@@ -79,7 +79,9 @@ class Canvas:
         if frame:
             pygame.draw.rect(self.surface, frame, (box.x - 2, box.y - 2, box.w + 4, box.h + 4), 2, border_radius=3)
 
-    def lines(self, paths: np.ndarray, colour: Colour, width: int = 1, alpha: float = 1.0, clip: Box | None = None):
+    def lines(
+        self, paths: np.ndarray, colour: Colour, width: int = 1, alpha: float = 1.0, clip: Box | None = None
+    ) -> None:
         """Anti-aliased lines through points `(N, P, 2)` in pixels, seen through by `1 - alpha`, cut off at `clip`."""
         with self._layer(alpha, clip) as (layer, corner):
             cv2.polylines(layer, list(_fixed(paths - corner)), False, colour, width, cv2.LINE_AA, BITS)

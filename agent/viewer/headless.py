@@ -10,7 +10,7 @@ from agent.viewer.frame import View
 from agent.viewer.threads import Playback
 
 PATIENCE_S = 5.0
-"""How long a film waits for stored frames before it begins."""
+"""How long a video waits for stored frames before it begins."""
 TERMINAL_S, FILE_S = 0.5, 10
 """How often the progress bar moves on a terminal, and where its lines pile up."""
 
@@ -21,14 +21,14 @@ def run_headless(playback: Playback) -> None:
     assert settings.episodes is not None
     playback.renderer.latent_images.wait(PATIENCE_S)
     with tqdm(
-        total=settings.episodes * (settings.steps + 1),
+        total=settings.episodes * (settings.episode.limit + 1),
         desc=playback.sequence.task.name,
         unit="step",
         dynamic_ncols=True,
         mininterval=TERMINAL_S if sys.stderr.isatty() else FILE_S,
     ) as bar:
-        for taken in _in_time(playback) if settings.realtime else _in_turn(playback):
-            bar.set_postfix_str(f"success {playback.history.rate}", refresh=False)
+        for taken in _in_time(playback) if settings.episode.realtime else _in_turn(playback):
+            bar.set_postfix_str(f"success {playback.hud.rate}", refresh=False)
             bar.update(taken)
 
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from agent.episodes.episode import Step
-from agent.evaluation.statistics import Rate, percentile
+from agent.episodes.outcome import percentile
+from agent.evaluation.statistics import Rate
 from agent.planning.base import Plan
 
 RECENT_LATENTS, RECENT_PLANS = 256, 200
@@ -39,7 +40,7 @@ class HudState:
         self.predictions: list[Prediction] = []
         self.latents: deque[np.ndarray] = deque(maxlen=RECENT_LATENTS)
         self.results: dict[int, bool] = {}
-        """Pair to whether its goal was reached; an episode with a helping hand does not count."""
+        """Pair to whether its goal was reached; an episode that a person changed does not count."""
         self._plan_ms: deque[float] = deque(maxlen=RECENT_PLANS)
         self._by_hand = False
         self._plan: Plan | None = None
@@ -48,7 +49,9 @@ class HudState:
     def add(self, record: Step) -> None:
         """Take note of one record; step 0 begins an episode."""
         if record.step == 0:
-            self.marks, self.predictions, self._plan, self._by_hand = [], [], None, False
+            self.marks, self.predictions = [], []
+            self._plan = None
+            self._by_hand = False
         elif self.record is not None and not np.array_equal(record.goal, self.record.goal):
             self.predictions, self._by_hand = [], True
         self._by_hand |= record.pushed is not None
@@ -61,8 +64,8 @@ class HudState:
         if thought.plan is not None and thought.plan is not self._plan:
             self.predictions.append(_prediction(record, thought.plan, self.block(thought.plan)))
             self._plan = thought.plan
-        if "plan" in record.ms:
-            self._plan_ms.append(record.ms["plan"])
+        if record.plan_ms is not None:
+            self._plan_ms.append(record.plan_ms)
         if record.step == record.limit and not self._by_hand:
             self.results[record.pair] = record.first_hit is not None
 

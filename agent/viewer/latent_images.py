@@ -2,14 +2,13 @@
 
 import threading
 from collections import deque
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 import envs
 from agent.episodes.episode import Step
 from agent.world_models.base import WorldModel
-from agent.world_models.simulator import SimulatorWorldModel
 from envs import Task
 
 FRAMES, PER_EPISODE, SEEN = 400, 25, 500
@@ -44,16 +43,16 @@ class LatentImages(Protocol):
         ...
 
 
-def imagine(model: Any) -> LatentImages:
-    """How latents of `model` (None where nobody has one) become pictures."""
+def make_latent_images(model: WorldModel | None) -> LatentImages:
+    """How latents of `model` become pictures; None is an agent without a model."""
     if model is None:
-        return Nothing()
-    unwrapped = getattr(model, "wrapped", model)
-    return Exact(unwrapped) if isinstance(unwrapped, SimulatorWorldModel) else StoredFrames(model)
+        return NoImages()
+    holds_state = model.sees == "state" and model.latent_size > model.cost_size
+    return ExactStates(model.cost_size) if holds_state else StoredFrames(model)
 
 
-class Nothing:
-    """Without a model nobody imagines anything."""
+class NoImages:
+    """Without a model there are no latents to show."""
 
     def states(self, latents: np.ndarray) -> np.ndarray | None:
         return None
@@ -74,14 +73,14 @@ class Nothing:
         pass
 
 
-class Exact(Nothing):
-    """The simulator's latents hold the state itself."""
+class ExactStates(NoImages):
+    """For latents that hold the state itself behind the numbers that costs compare, as the simulator's do."""
 
-    def __init__(self, model: SimulatorWorldModel):
-        self._from = model.cost_size
+    def __init__(self, cost_size: int):
+        self._cost_size = cost_size
 
     def states(self, latents: np.ndarray) -> np.ndarray | None:
-        return latents[:, self._from :]
+        return latents[:, self._cost_size :]
 
     def note(self) -> str:
         return "exact: the simulator is the model"
@@ -102,7 +101,8 @@ class StoredFrames:
     """
 
     def __init__(self, model: WorldModel, frames: int = FRAMES):
-        self._model, self._wanted = model, frames
+        self._model = model
+        self._wanted = frames
         self._stored: list[Frames] = []
         self._seen: deque[Frames] = deque(maxlen=SEEN)
         self._stop = threading.Event()

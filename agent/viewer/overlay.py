@@ -11,7 +11,7 @@ import numpy as np
 from envs import Task
 
 GRIP = 0.14
-"""How near to a thing, as a share of the picture, it is taken hold of rather than moved to the pointer."""
+"""A press this near to an object, as a share of the picture, takes hold of it; further off, the object jumps there."""
 
 
 @dataclass(frozen=True)
@@ -24,15 +24,15 @@ class FloorPlan:
     """x and y of what the actions move."""
     velocity: tuple[int, ...] = ()
     """Its velocity, if it has one."""
-    things: tuple[tuple[int, int], ...] = ((0, 1),)
-    """x and y of each thing that a goal places."""
+    objects: tuple[tuple[int, int], ...] = ((0, 1),)
+    """x and y of each object that a goal places."""
     angle: int | None = None
-    """The angle of the last thing."""
+    """The angle of the last object."""
 
 
 PLANS = {
     "two-room": FloorPlan(224, (0, 1)),
-    "pusht": FloorPlan(512, (0, 1), velocity=(5, 6), things=((0, 1), (2, 3)), angle=4),
+    "pusht": FloorPlan(512, (0, 1), velocity=(5, 6), objects=((0, 1), (2, 3)), angle=4),
 }
 
 DRAGS = {
@@ -77,27 +77,27 @@ def _response(task: Task) -> tuple[np.ndarray, np.ndarray]:
 
 
 def grab(task: Task, state: np.ndarray, point: np.ndarray) -> tuple[int, np.ndarray] | None:
-    """Which thing a press at `point` (shares of the picture) takes hold of, and where it stands from there."""
+    """Which object a press at `point` (shares of the picture) takes hold of, and its offset from there `(2,)`."""
     plan = PLANS.get(task.name)
     if plan is None:
         return None
-    offsets = [state[list(thing)] / plan.side - point for thing in plan.things]
+    offsets = [state[list(place)] / plan.side - point for place in plan.objects]
     nearest = int(np.argmin([np.linalg.norm(offset) for offset in offsets]))
     held = np.linalg.norm(offsets[nearest]) < GRIP
     return nearest, offsets[nearest] if held else np.zeros(2)
 
 
-def placed(task: Task, state: np.ndarray, thing: int, point: np.ndarray) -> np.ndarray:
-    """`state` with a thing moved to `point` (shares of the picture), and at rest where it can be."""
+def placed(task: Task, state: np.ndarray, index: int, point: np.ndarray) -> np.ndarray:
+    """`state` with the object `index` moved to `point` (shares of the picture), and at rest where it can be."""
     plan = PLANS[task.name]
     moved = state.copy()
-    moved[list(plan.things[thing])] = np.clip(point, 0.04, 0.96) * plan.side
+    moved[list(plan.objects[index])] = np.clip(point, 0.04, 0.96) * plan.side
     moved[list(plan.velocity)] = 0
     return task.advance(moved, np.zeros(len(task.action_names)))
 
 
 def turned(task: Task, state: np.ndarray, radians: float) -> np.ndarray | None:
-    """`state` with its thing turned; None where nothing turns."""
+    """`state` with its last object turned; None where nothing turns."""
     plan = PLANS.get(task.name)
     if plan is None or plan.angle is None:
         return None

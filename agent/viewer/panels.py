@@ -3,9 +3,10 @@
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from agent.planning.base import Plan
-from agent.viewer import overlay as projection
+from agent.viewer import overlay
 from agent.viewer.canvas import (
     ALARM,
     BODY,
@@ -45,7 +46,7 @@ def fan(canvas: Canvas, box: Box, task: Task, state: np.ndarray, plan: Plan, beg
 
     def lines(actions: np.ndarray) -> np.ndarray | None:
         steps = actions.reshape(len(actions), -1, len(task.action_names))[:, begun:]
-        shares = projection.paths(task, state, steps)
+        shares = overlay.paths(task, state, steps)
         return None if shares is None else shares * box.w + np.array(box[:2])
 
     spread = np.linspace(0, len(plan.candidates) - 1, min(FAN, len(plan.candidates))).round().astype(int)
@@ -60,9 +61,9 @@ def fan(canvas: Canvas, box: Box, task: Task, state: np.ndarray, plan: Plan, beg
         canvas.dot(x, y, 4, (214, 60, 50))
 
 
-def distances(canvas: Canvas, box: Box, history: HudState, unit: str) -> None:
+def distances(canvas: Canvas, box: Box, hud: HudState, unit: str) -> None:
     """The distance to the goal over the steps of this episode, with what each plan predicted of it."""
-    record = history.record
+    record = hud.record
     assert record is not None
     latent = record.thought.latent_distance is not None
     canvas.panel(box)
@@ -71,10 +72,10 @@ def distances(canvas: Canvas, box: Box, history: HudState, unit: str) -> None:
     if latent:
         canvas.key([("measured", REAL), ("predicted", IMAGINED)], box.right - 14, box.y + 11)
     plot = box.inset(46, 40, 16, 34)
-    values = [mark.distance for mark in history.marks] + [d for p in history.predictions for d in p.distances]
+    values = [mark.distance for mark in hud.marks] + [d for p in hud.predictions for d in p.distances]
     top = nice_ceiling(max(values, default=1.0))
 
-    def place(steps, heights) -> np.ndarray:
+    def place(steps: ArrayLike, heights: ArrayLike) -> np.ndarray:
         x = plot.x + np.asarray(steps, float) / record.limit * plot.w
         return np.stack([x, plot.bottom - np.asarray(heights, float) / top * plot.h], axis=-1)
 
@@ -86,8 +87,8 @@ def distances(canvas: Canvas, box: Box, history: HudState, unit: str) -> None:
         canvas.text(f"{step}", place([step], [0])[0, 0], plot.bottom + 6, SMALL - 1, FAINT, "centre")
     canvas.text("step", plot.x + plot.w / 4, plot.bottom + 6, SMALL - 1, FAINT, "centre")
 
-    measured = place([mark.step for mark in history.marks], [mark.distance for mark in history.marks])
-    for mark, x in zip(history.marks, measured[:, 0], strict=True):
+    measured = place([mark.step for mark in hud.marks], [mark.distance for mark in hud.marks])
+    for mark, x in zip(hud.marks, measured[:, 0], strict=True):
         if mark.success:
             width = max(2, math.ceil(plot.w / record.limit))
             canvas.fill(Box(round(x - width / 2), plot.bottom + 1, width, 3), GOAL)
@@ -95,8 +96,8 @@ def distances(canvas: Canvas, box: Box, history: HudState, unit: str) -> None:
             canvas.text("push", x, plot.y - 12, SMALL - 1, ALARM, "centre")
             canvas.lines(np.array([[[x, plot.y], [x, plot.bottom]]]), ALARM, 1, 0.6)
     clip = Box(plot.x - 4, plot.y - 4, plot.w + 14, plot.h + 8)
-    for number, prediction in enumerate(history.predictions):
-        newest = number == len(history.predictions) - 1
+    for number, prediction in enumerate(hud.predictions):
+        newest = number == len(hud.predictions) - 1
         points = place(prediction.steps, prediction.distances)
         canvas.lines(points[None], IMAGINED, 1, 1.0 if newest else 0.25, clip)
         for x, y in points[1:] if newest else []:

@@ -9,11 +9,15 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from agent.episodes.agents import Agent
 from agent.episodes.episode import Step
-from agent.episodes.sequence import EpisodeSequence, Stopped
+from agent.episodes.goals import parse_goal
+from agent.episodes.sequence import EpisodeSequence, SequenceSettings, StoppableModel, Stopped
+from agent.factory import make_task
 from agent.viewer.canvas import Canvas
 from agent.viewer.frame import FrameRenderer, View
 from agent.viewer.hud_state import HudState
+from agent.viewer.latent_images import make_latent_images
 from agent.viewer.video import Video
 from envs import Task
 
@@ -26,18 +30,22 @@ class Pace:
     """When the next step may be taken: in time, one at a time, or not at all while paused."""
 
     def __init__(self, hz: float):
-        self.paused, self.speed, self.stopped = False, 1.0, False
-        self._period_s, self._change, self._steps = 1 / hz, threading.Condition(), 0
-        self._due = time.perf_counter()
+        self.paused = False
+        self.speed = 1.0
+        self.stopped = False
+        self._period_s = 1 / hz
+        self._steps = 0
+        self._change = threading.Condition()
+        self._due = self._now()
 
     def wait(self, seconds: float = 0.0) -> None:
         """Block until the next step is due, and `seconds` longer."""
         with self._change:
-            now = time.perf_counter()
+            now = self._now()
             self._due = max(self._due + self._period_s / self.speed, now - self._period_s)
             until = self._due + seconds / self.speed
-            while not self.stopped and not self._steps and (self.paused or (now := time.perf_counter()) < until):
-                self._change.wait(None if self.paused else until - now)
+            while not self.stopped and not self._steps and (self.paused or (now := self._now()) < until):
+                self._sleep(None if self.paused else until - now)
             self._steps = max(0, self._steps - 1)
 
     def pause(self, paused: bool) -> None:
@@ -54,6 +62,13 @@ class Pace:
         """Let everything through: the sequence is over."""
         self._set(stopped=True)
 
+    def _now(self) -> float:
+        return time.perf_counter()
+
+    def _sleep(self, seconds: float | None) -> None:
+        """Until something changes, or for `seconds`."""
+        self._change.wait(seconds)
+
     def _set(self, **values: object) -> None:
         with self._change:
             for name, value in values.items():
@@ -65,19 +80,22 @@ class Playback:
     """Plays a sequence and draws it, each in a thread of its own; `canvas` is the newest frame."""
 
     def __init__(self, sequence: EpisodeSequence, renderer: FrameRenderer):
-        self.sequence, self.renderer = sequence, renderer
-        self.history = HudState(len(sequence.task.action_names))
+        self.sequence = sequence
+        self.renderer = renderer
+        self.hud = HudState(len(sequence.task.action_names))
         self.pace = Pace(sequence.task.control_hz)
         self.view = View()
         self.canvas: Canvas | None = None
         self.error: BaseException | None = None
-        self.over, self._closing = False, False
+        self.over = False
         self.count = 0
         """Records so far."""
         self._records: deque[Step] = deque()
         self._stale = False
-        self._change, self._filming = threading.Condition(), threading.Lock()
+        self._closing = False
+        self._change = threading.Condition()
         self._video: Video | None = None
+        self._video_lock = threading.Lock()
         self._threads = [
             threading.Thread(target=self._guarded, args=(self._play, sequence.task), name="play", daemon=True),
             threading.Thread(target=self._guarded, args=(self._draw, renderer.task), name="draw", daemon=True),
@@ -88,26 +106,26 @@ class Playback:
             thread.start()
 
     def look(self, view: View) -> None:
-        """Look at it like this from now on."""
+        """Draw with this view from now on."""
         with self._change:
             self.view, self._stale = view, True
             self._change.notify_all()
 
     def show(self, records: Sequence[Step], view: View) -> None:
-        """Take note of records, draw the last of them, and film it as often as there are records."""
+        """Take note of records, draw the last of them, and add a frame to the video for each."""
         for record in records:
-            self.history.add(record)
+            self.hud.add(record)
             self.renderer.latent_images.see(record)
         self.count += len(records)
-        self.canvas = self.renderer.draw(self.history, view)
-        with self._filming:
+        self.canvas = self.renderer.draw(self.hud, view)
+        with self._video_lock:
             for _ in records:
                 if self._video:
                     self._video.add(self.canvas.pixels)
 
     def record(self, video: Video | None) -> None:
         """Add a frame for every record to this video from now on; the one before is finished."""
-        with self._filming:
+        with self._video_lock:
             before, self._video = self._video, video
         if before:
             before.close()
@@ -116,8 +134,9 @@ class Playback:
         """Stop both threads and finish the video."""
         self._closing = True
         self.pace.stop()
-        if stoppable := getattr(self.sequence.agent, "model", None):
-            stoppable.stop()
+        model = self.sequence.agent.model
+        if isinstance(model, StoppableModel):
+            model.stop()
         with self._change:
             self.over = True
             self._change.notify_all()
@@ -147,11 +166,11 @@ class Playback:
             self.pace.stop()
 
     def _play(self) -> None:
-        in_time = self.sequence.settings.realtime
+        in_time = self.sequence.settings.episode.realtime
         with contextlib.closing(iter(self.sequence)) as records:
             for record in records:
                 with self._change:
-                    # In lockstep the world waits for the drawing too, so that a film misses nothing.
+                    # In lockstep the world waits for the drawing too, so that a video misses nothing.
                     self._change.wait_for(lambda: self.over or in_time or not self._records)
                     self._records.append(record)
                     self._change.notify_all()
@@ -173,3 +192,13 @@ class Playback:
                 self._records.clear()
                 self._change.notify_all()
             self.show(records, view)
+
+
+def make_playback(agent: Agent, settings: SequenceSettings, goal: str = "pair") -> Playback:
+    """The playback of an agent, with a task drawn as its model wants to see it; `goal` is what `--goal` takes."""
+    name = settings.episode.env
+    task = make_task(name, agent.model)
+    goals = parse_goal(goal, task)
+    task.close()  # it may be drawn in another thread
+    renderer = FrameRenderer(name, agent, make_latent_images(agent.model), goals)
+    return Playback(EpisodeSequence(task, agent, goals, settings), renderer)

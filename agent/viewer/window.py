@@ -1,12 +1,68 @@
-"""The screen: whether there is one, a window on it, and where a frame lies in that window."""
+"""The screen: whether there is one, and a window on it that passes keys and mouse on and shows the newest frame."""
 
 import os
 import sys
+import time
 
 import numpy as np
 
+from agent.viewer.app import Viewer
 from agent.viewer.canvas import BACK, Box, Canvas, pygame
 from agent.viewer.frame import HEIGHT, WIDTH
+
+FPS = 30
+KEY_NAMES = {pygame.K_RIGHT: "ArrowRight", pygame.K_TAB: "Tab", pygame.K_ESCAPE: "Escape"}
+"""Keys that pygame calls by other names than `controls` does."""
+
+
+class Window:
+    """A viewer on the screen: `tick` passes on what the person did and shows the newest frame, `run` repeats it."""
+
+    def __init__(self, viewer: Viewer):
+        self.viewer = viewer
+        self.frames_per_second = 0.0
+        """Of the whole run."""
+        open_window(f"QQWorld {viewer.task.name}")
+        self._clock = pygame.time.Clock()
+
+    def run(self) -> None:
+        """Show the sequence until it is over or the window is closed; raises what went wrong behind it."""
+        playback, started, ticks = self.viewer.playback, time.perf_counter(), 0
+        playback.start()
+        try:
+            while not self.viewer.closed and not playback.over:
+                self.tick()
+                self._clock.tick(FPS)
+                ticks += 1
+        finally:
+            self.frames_per_second = ticks / (time.perf_counter() - started)
+            playback.close()
+            pygame.display.quit()
+        if playback.error:
+            raise playback.error
+
+    def tick(self) -> None:
+        """One frame of the window."""
+        for event in pygame.event.get():
+            self.handle(event)
+        self.viewer.update(round(self._clock.get_fps()))
+        if self.viewer.playback.canvas is not None:
+            show(self.viewer.playback.canvas)
+
+    def handle(self, event: pygame.event.Event) -> None:
+        """One key, click, drag or turn of the wheel."""
+        if event.type == pygame.QUIT:
+            self.viewer.quit()
+        elif event.type == pygame.KEYDOWN:
+            self.viewer.key(key_name(event.key))
+        elif event.type == pygame.MOUSEBUTTONDOWN and event.button == 1:
+            self.viewer.press(frame_point(event.pos))
+        elif event.type == pygame.MOUSEMOTION:
+            self.viewer.drag(frame_point(event.pos))
+        elif event.type == pygame.MOUSEBUTTONUP and event.button == 1:
+            self.viewer.release(frame_point(event.pos))
+        elif event.type == pygame.MOUSEWHEEL:
+            self.viewer.wheel(frame_point(pygame.mouse.get_pos()), event.y)
 
 
 def has_display() -> bool:
@@ -43,6 +99,11 @@ def show(canvas: Canvas) -> None:
     window.fill(BACK)
     window.blit(canvas.surface if fits else pygame.transform.smoothscale(canvas.surface, place[2:]), place[:2])
     pygame.display.flip()
+
+
+def key_name(code: int) -> str:
+    """The name that `controls` has for one of pygame's keys."""
+    return KEY_NAMES.get(code) or pygame.key.name(code)
 
 
 def frame_point(position: tuple[int, int]) -> np.ndarray:

@@ -39,7 +39,7 @@ class WorldModel(Protocol):
     latent_size: int
     """Numbers in one latent (D)."""
     cost_size: int
-    """The leading numbers of a latent that costs compare: D, unless latents carry more than what they mean."""
+    """The leading numbers of a latent that costs compare: D, unless the state follows (only in a model of states)."""
     sees: Literal["pixels", "state"]
     """What `encode` takes: the task's pictures, or, for a model that is allowed to look, its states."""
     proposes: bool = False

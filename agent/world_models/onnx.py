@@ -1,13 +1,11 @@
 """A world-model file at work, behind the `WorldModel` contract."""
 
-from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
-from onnx import ModelProto
 
 from agent.world_models import file as model_file
+from agent.world_models.base import WorldModel
 from agent.world_models.file import graph
 from agent.world_models.ort import EntryPoint, Opener
 from envs.errors import BadInput
@@ -16,32 +14,36 @@ VECTOR = 16
 """Numbers that a processor computes at once, at most."""
 
 
-class OnnxWorldModel:
+class OnnxWorldModel(WorldModel):
     """The world model in the file at `path`.
 
     `device` is `auto` (CUDA if a session really gets it, else the CPU), `cpu`, `cuda` or `tensorrt`; `threads` are
-    those of the CPU, all cores if left out. `provider` says in a few words what it runs on, `sha256` names the file,
-    and `planner` holds the planner settings that it was tuned with.
+    those of the CPU (default: all cores).
     """
-
-    sees: Literal["pixels", "state"] = "pixels"
 
     def __init__(self, path: str | Path, device: str = "auto", threads: int | None = None):
         self._opener = Opener(device, threads)
-        file = model_file.read(path)
-        about = self.metadata = file.metadata
-        self.sha256, self.planner = file.sha256, dict(about.planner)
-        self.task, self.image_size, self.look = about.task, about.image_size, about.look
-        self.action_dim, self.action_block = about.action_dim, about.action_block
-        self.action_low, self.action_high = np.array(about.action_low), np.array(about.action_high)
-        self.action_mean, self.action_std = np.array(about.action_mean), np.array(about.action_std)
-        self.history, self.horizon = about.history, about.horizon
+        self._file = model_file.read(path)
+        self._entries: dict[str, EntryPoint] = {}
+        about = self.metadata = self._file.metadata
+        self.task = about.task
+        self.sees = "pixels"
+        self.image_size = about.image_size
+        self.look = about.look
+        self.action_dim = about.action_dim
+        self.action_low = np.array(about.action_low)
+        self.action_high = np.array(about.action_high)
+        self.action_mean = np.array(about.action_mean)
+        self.action_std = np.array(about.action_std)
+        self.action_block = about.action_block
+        self.history = about.history
+        self.horizon = about.horizon
         self.latent_size = self.cost_size = about.latent_size
         self.proposes = about.proposals > 0
-        self._file = file
-        self._entries: dict[str, EntryPoint] = {}
-        self._entry("latent", file.model)
-        self.provider = str(self._opener)
+        self.planner = dict(about.planner)
+        self.sha256 = self._file.sha256
+        self._entry("latent")
+        self.provider = str(self._opener)  # known once a session is open
 
     def encode(self, observations: np.ndarray) -> np.ndarray:
         """Pictures uint8 `(B, size, size, 3)` to latents float32 `(B, D)`."""
@@ -54,8 +56,8 @@ class OnnxWorldModel:
     def rollout(self, context: np.ndarray, past_actions: np.ndarray, actions: np.ndarray) -> np.ndarray:
         """The latents `(N, H, D)` after each block of `actions` `(N, H, k*A)`; see `WorldModel.rollout`.
 
-        Each length of context is an entry point of its own, opened when it is first used, and so is a single block,
-        which proposals ask for; other horizons below the file's are computed in full and cut.
+        Each length of context is an entry point of its own, opened when it is first used, and so is a single block of
+        each, which proposals ask for; other horizons below the file's are computed in full and cut.
         """
         contexts, length = context.shape[:2]
         plans, steps = actions.shape[:2]
@@ -74,10 +76,10 @@ class OnnxWorldModel:
         }
         inputs["context"][:, unread:], inputs["past_actions"][:, unread:] = context, past_actions
         inputs["actions"][:, :steps] = actions
-        output = f"latents_{length}"
-        if steps == 1 and self._short is not None:
-            return self._compute(output, inputs, (plans, 1, self.latent_size), self._short)
-        return self._compute(output, inputs, (plans, self.horizon, self.latent_size))[:, :steps]
+        one_block = f"next_latent_{length}"
+        if steps == 1 and one_block in self._file.work:
+            return self._compute(one_block, inputs, (plans, 1, self.latent_size))
+        return self._compute(f"latents_{length}", inputs, (plans, self.horizon, self.latent_size))[:, :steps]
 
     def propose(
         self, latents: np.ndarray, goals: np.ndarray, blocks_left: np.ndarray
@@ -99,32 +101,25 @@ class OnnxWorldModel:
         found = self._compute("proposals", inputs, (len(padded), components, 1 + 2 * block))[:rows]
         return found[..., 0], found[..., 1 : 1 + block], found[..., 1 + block :]
 
-    @cached_property
-    def _short(self) -> ModelProto | None:
-        return graph.one_block(self._file.model, self.metadata)
-
     def multiply_adds(self, output: str) -> int:
-        """What one picture (`latent`) or one candidate (`latents_c`, from c latents of context) takes."""
+        """Multiply-adds of one picture (`latent`) or one candidate (`latents_c`, from c latents of context)."""
         return graph.measure(self._file.model, output, self.metadata).multiply_adds
 
-    def _compute(
-        self, output: str, inputs: dict[str, np.ndarray], shape: tuple[int, ...], model: ModelProto | None = None
-    ) -> np.ndarray:
-        result = self._entry(output, model or self._file.model)(inputs, shape)
+    def _compute(self, output: str, inputs: dict[str, np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
+        result = self._entry(output)(inputs, shape)
         if not np.isfinite(result).all():
             what = "proposals" if output == "proposals" else "latents"
             raise BadInput(f"the model's {what} are not finite numbers: its weights are broken, choose another model")
         return result
 
-    def _entry(self, output: str, model: ModelProto) -> EntryPoint:
-        key = output if model is self._file.model else f"{output}, one block"
-        if key not in self._entries:
-            part = graph.entry_point(model, output)
+    def _entry(self, output: str) -> EntryPoint:
+        if output not in self._entries:
+            part = graph.entry_point(self._file.model, output)
             # A picture is one row, which operators share out; candidates are many, and each thread takes its own;
             # proposals are done before threads have woken up.
             rows = output != "latent"
             threads = 1 if rows else self._opener.threads
             session = self._opener.open(part.SerializeToString(), self._file.work[output].weight_bytes, threads)
             workers = self._opener.threads if rows and output != "proposals" and self._opener.device == "cpu" else 1
-            self._entries[key] = EntryPoint(session, self._opener.device, output, workers)
-        return self._entries[key]
+            self._entries[output] = EntryPoint(session, self._opener.device, output, workers)
+        return self._entries[output]

@@ -1,21 +1,22 @@
 """The true task as a world model."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
+from agent.world_models.base import WorldModel
 from envs import Task
 
 
-class SimulatorWorldModel:
+class SimulatorWorldModel(WorldModel):
     """The real simulator as a world model: a planner's ceiling, and what `WorldModel` looks like in thirty lines.
 
     A latent is the task's `features` of a state, which costs compare, followed by the state itself, which the next
     step needs; float64, so that a rollout repeats the environment bit for bit.
     """
 
-    sees: Literal["pixels", "state"] = "state"
+    sees = "state"
     planner: Mapping[str, Any] = {
         "name": "cem", "candidates": 200, "decay": 0.7, "iterations": 6, "cost": "min", "colour": 2.0, "answer": "best"
     }  # fmt: skip
@@ -23,11 +24,17 @@ class SimulatorWorldModel:
 
     def __init__(self, task: Task, action_block: int = 5, horizon: int = 5):
         self._task = task
-        self.task, self.image_size, self.look = task.name, task.size, task.look
+        self.task = task.name
+        self.image_size = task.size
+        self.look = task.look
         self.action_dim = len(task.action_names)
-        self.action_low, self.action_high = -np.ones(self.action_dim), np.ones(self.action_dim)
-        self.action_mean, self.action_std = np.zeros(self.action_dim), np.full(self.action_dim, 0.5)
-        self.action_block, self.history, self.horizon = action_block, 1, horizon
+        self.action_low = -np.ones(self.action_dim)
+        self.action_high = np.ones(self.action_dim)
+        self.action_mean = np.zeros(self.action_dim)
+        self.action_std = np.full(self.action_dim, 0.5)
+        self.action_block = action_block
+        self.history = 1
+        self.horizon = horizon
         self.cost_size = task.features(task.state()).shape[-1]
         self.latent_size = self.cost_size + len(task.state_names)
 

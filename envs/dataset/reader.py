@@ -1,14 +1,9 @@
-"""Reads a dataset file: HDF5 in the flat layout of LeWM and stable-worldmodel, ours or theirs.
-
-Rows of all episodes follow one another. Row t holds the picture, the state and the action (or `frame_skip` actions in a
-row) taken from it; the row that no action leaves holds NaN. Published files have no attributes: one row is then one
-control step. Nothing here needs torch.
-"""
+"""Reads a dataset file, one of ours or a published one. Nothing here needs torch or a simulator."""
 
 import hashlib
 import importlib
-import json
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +11,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
+from envs.dataset.layout import ACTION, LENGTH, OFFSET, PIXELS, STATE, Attributes, Column, Look
 from envs.errors import BadInput
 
 FINGERPRINT_FRAMES = 64
@@ -42,6 +38,8 @@ class Dataset:
     state_names: tuple[str, ...]
     strays: np.ndarray
     """Which complete episodes stray from the data policy, bool `(E,)`."""
+    look: Look | None = None
+    """How the task was drawn, fast or paper; published files do not say."""
 
     @property
     def action_dim(self) -> int:
@@ -76,8 +74,44 @@ class Dataset:
 
 def open_dataset(path: Path) -> Dataset:
     """The dataset at `path`; what cannot be one is refused in one sentence."""
-    path = Path(path)
-    if not path.is_file():
+    with open_file(path) as file:
+        pixels, (action, frame_skip) = column(file, PIXELS), _actions(file)
+        offset, length = (column(file, which)[:].astype(np.int64) for which in (OFFSET, LENGTH))
+        state = column(file, STATE)[:] if STATE.name in file else None
+        _check(path, pixels, action, state, offset, length)
+        about = attributes(file)
+        names = tuple(about.state_names)
+        if state is not None and len(names) != state.shape[1]:
+            names = tuple(f"state_{i}" for i in range(state.shape[1]))
+        strays = (np.arange(len(length)) % max(about.stray_every, 1) == 0) & (about.stray > 0)
+        complete = length > 0
+        return Dataset(
+            path=Path(path),
+            pixels=_mapped(pixels),
+            action=action.astype(np.float32),
+            state=state,
+            offset=offset[complete],
+            length=length[complete],
+            task=about.task,
+            frame_skip=frame_skip,
+            state_names=names,
+            strays=strays[complete],
+            look=about.look,
+        )
+
+
+def read_actions(path: Path) -> np.ndarray:
+    """Every single action taken in the dataset at `path`, float64 `(N, A)`; only the action column is needed."""
+    with open_file(path) as file:
+        action, frame_skip = _actions(file)
+    single = action.astype(np.float64).reshape(-1, action.shape[1] // frame_skip)
+    return single[~np.isnan(single).any(axis=1)]
+
+
+@contextmanager
+def open_file(path: Path) -> Iterator[h5py.File]:
+    """A dataset file opened for reading; what is not HDF5 is refused in one sentence."""
+    if not Path(path).is_file():
         raise BadInput(
             f"there is no data file {path}: collect one with `python -m envs.collect` or give another --data"
         )
@@ -85,69 +119,68 @@ def open_dataset(path: Path) -> Dataset:
         importlib.import_module("hdf5plugin")  # published files are compressed with its codec
     try:
         with h5py.File(path, "r") as file:
-            return _read(path, file)
+            yield file
     except OSError as error:
         raise BadInput(
-            f"cannot read {path} as HDF5: it is truncated, damaged, of another kind or needs hdf5plugin"
+            f"cannot read {path} as HDF5: it is truncated, damaged or of another kind, or needs hdf5plugin"
         ) from error
 
 
-def _read(path: Path, file: h5py.File) -> Dataset:
-    pixels = _column(path, file, "pixels", "u1", 4)
-    action = _column(path, file, "action", "f", 2)[:].astype(np.float32)
-    offset, length = (_column(path, file, name, "iu", 1)[:].astype(np.int64) for name in ("ep_offset", "ep_len"))
-    state = _column(path, file, "state", "f", 2)[:] if "state" in file else None
+def column(file: h5py.File, which: Column) -> h5py.Dataset:
+    """A column of an open file, checked against the layout."""
+    link = file.get(which.name, getlink=True)
+    found = file[which.name] if isinstance(link, h5py.HardLink) else None
+    if not isinstance(found, h5py.Dataset) or found.is_virtual or found.external:
+        raise BadInput(f"{file.filename} is not a dataset: it has no column '{which.name}' of its own")
+    fits = found.dtype == np.uint8 if which == PIXELS else found.dtype.kind in which.kinds
+    if not fits or found.ndim != which.axes:
+        raise BadInput(
+            f"the column '{which.name}' of {file.filename} has {found.ndim} axes of {found.dtype}, "
+            "which is not the layout"
+        )
+    return found
+
+
+def attributes(file: h5py.File) -> Attributes:
+    """What an open file says about itself."""
+    try:
+        return Attributes.read(file.attrs)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"{file.filename} is damaged: its attributes make no sense ({error})") from error
+
+
+def _actions(file: h5py.File) -> tuple[np.ndarray, int]:
+    """The action column `(R, frame_skip * A)`, and how many actions there are in a row of it."""
+    action, skip = column(file, ACTION)[:], attributes(file).frame_skip
+    if skip < 1 or action.shape[1] == 0 or action.shape[1] % skip:
+        raise BadInput(f"{file.filename} is damaged: {action.shape[1]} action numbers a row are not {skip} actions")
+    return action, skip
+
+
+def _check(
+    path: Path,
+    pixels: h5py.Dataset,
+    action: np.ndarray,
+    state: np.ndarray | None,
+    offset: np.ndarray,
+    length: np.ndarray,
+) -> None:
+    """Refuse columns that do not belong together."""
     rows = len(pixels)
-    for name, column in (("action", action), ("state", state)):
-        if column is not None and len(column) != rows:
-            raise BadInput(f"{path} is damaged: it has {rows} pictures but {len(column)} rows of {name}")
+    for which, found in ((ACTION, action), (STATE, state)):
+        if found is not None and len(found) != rows:
+            raise BadInput(f"{path} is damaged: it has {rows} pictures but {len(found)} rows of {which.name}")
     if pixels.shape[1] != pixels.shape[2] or pixels.shape[3] != 3:
         raise BadInput(f"the pictures in {path} are {pixels.shape[1:]}: square RGB pictures (H, H, 3) are needed")
     if len(offset) != len(length) or (length < 0).any() or (offset < 0).any() or (offset + length > rows).any():
         raise BadInput(f"{path} is damaged: an episode lies outside its {rows} rows")
-    complete = length > 0  # a length of 0 marks an episode that is still to be collected
-    if not complete.any():
+    if not length.any():
         raise BadInput(f"{path} holds no complete episode: go on collecting it")
-    skip = int(file.attrs.get("frame_skip", 1))
-    if skip < 1 or action.shape[1] == 0 or action.shape[1] % skip:
-        raise BadInput(f"{path} is damaged: {action.shape[1]} action numbers a row are not {skip} actions")
-    names = json.loads(file.attrs.get("state_names", "[]"))
-    if state is not None and len(names) != state.shape[1]:
-        names = [f"state_{i}" for i in range(state.shape[1])]
-    task = file.attrs.get("task")
-    every = np.arange(len(length)) % max(int(file.attrs.get("stray_every", 1)), 1) == 0
-    strays = every & (file.attrs.get("stray", 0) > 0)
-    return Dataset(
-        path=path,
-        pixels=_mapped(path, pixels),
-        action=action,
-        state=state,
-        offset=offset[complete],
-        length=length[complete],
-        task=None if task is None else str(task),
-        frame_skip=skip,
-        state_names=tuple(names),
-        strays=strays[complete],
-    )
 
 
-def _column(path: Path, file: h5py.File, name: str, kinds: str, axes: int) -> h5py.Dataset:
-    """A column of the file; `kinds` are the numpy kinds it may have (`u1` is uint8)."""
-    link = file.get(name, getlink=True)
-    column = file[name] if isinstance(link, h5py.HardLink) else None
-    if not isinstance(column, h5py.Dataset) or column.is_virtual or column.external:
-        raise BadInput(f"{path} is no dataset that can be read here: it has no column '{name}' of its own")
-    fits = column.dtype == np.uint8 if kinds == "u1" else column.dtype.kind in kinds
-    if not fits or column.ndim != axes:
-        raise BadInput(
-            f"the column '{name}' of {path} has {column.ndim} axes of {column.dtype}, which is not the layout"
-        )
-    return column
-
-
-def _mapped(path: Path, column: h5py.Dataset) -> np.ndarray:
+def _mapped(found: h5py.Dataset) -> np.ndarray:
     """A column as an array: mapped if it lies in the file in one plain piece, else read into memory."""
-    start = column.id.get_offset()
+    start = found.id.get_offset()
     if start is None:
-        return column[:]
-    return np.memmap(path, dtype=column.dtype, mode="r", offset=start, shape=column.shape)
+        return found[:]
+    return np.memmap(found.file.filename, dtype=found.dtype, mode="r", offset=start, shape=found.shape)

@@ -56,7 +56,7 @@ def test_remembered_pairs_are_the_same_and_cost_nothing_the_second_time(tmp_path
     fresh = envs.pairs("two-room", seed=100, n=3)
 
     first = envs.remembered("two-room", 100, 3)
-    monkeypatch.setattr(sys.modules["envs.pairs"], "pairs", None)  # whoever looks for pairs now fails
+    monkeypatch.setattr(sys.modules["envs.evaluation_pairs"], "pairs", None)  # whoever looks for pairs now fails
     second = envs.remembered("two-room", 100, 3)
 
     assert envs.fingerprint(fresh) == envs.fingerprint(first) == envs.fingerprint(second)

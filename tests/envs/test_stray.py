@@ -7,7 +7,7 @@ import envs
 from envs import BadInput
 from envs.base import straying
 from envs.collect import Collect, collect
-from envs.dataset.writer import open_checked
+from envs.dataset.reader import open_dataset
 
 
 def strayed(share: float, steps: int = 4000) -> float:
@@ -42,14 +42,14 @@ def test_a_share_that_makes_no_sense_is_refused(share, tmp_path):
         Collect("two-room", tmp_path / "x.h5", stray=share).check()
 
 
-def test_only_every_so_manieth_episode_strays(tmp_path):
+def test_only_every_nth_episode_strays(tmp_path):
     files = {stray_every: tmp_path / f"{stray_every}.h5" for stray_every in (1, 2)}
     for stray_every, file in files.items():
         collect(Collect("two-room", file, episodes=4, steps=30, stray=0.5, stray_every=stray_every), progress=False)
     collect(Collect("two-room", tmp_path / "never.h5", episodes=4, steps=30), progress=False)
 
     always, sometimes, never = (
-        open_checked(path)["state"][:].reshape(4, 31, -1) for path in (*files.values(), tmp_path / "never.h5")
+        open_dataset(path).state.reshape(4, 31, -1) for path in (*files.values(), tmp_path / "never.h5")
     )
     for episode in range(4):
         like = always if episode % 2 == 0 else never

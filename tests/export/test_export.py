@@ -1,5 +1,6 @@
 """Export: the file computes what torch computes, computes nothing twice, and appears only when it is right."""
 
+import json
 import os
 import subprocess
 import sys
@@ -16,7 +17,8 @@ from agent.world_models.onnx import OnnxWorldModel
 from envs.errors import BadInput
 from export import parity
 from export.__main__ import Export, export
-from export.package import package, to_onnx
+from export.package import package
+from export.source import read_run
 from export.work import naive_multiply_adds
 from tests import tiny
 
@@ -45,8 +47,9 @@ def test_the_compact_file_does_what_torch_does_and_finds_the_same_elites(compact
     assert report.same_elites
     assert {"encode, 32 random pictures", "encode, 8 pictures of two-room"} <= report.errors.keys()
     lengths, batches = (1, 2, 3), [(1, 1), (2, 1), (2, 2), (300, 1), (300, 300)]
-    expected = {f"rollout from {c}, {n} candidates, {k} contexts" for c in lengths for n, k in batches}
-    assert expected <= report.errors.keys()
+    for what in ("rollout", "one block"):
+        expected = {f"{what} from {c}, {n} candidates, {k} contexts" for c in lengths for n, k in batches}
+        assert expected <= report.errors.keys()
 
 
 def test_the_paper_file_does_what_torch_does_and_finds_the_same_elites(paper):
@@ -164,10 +167,10 @@ def test_the_same_network_gives_the_same_bytes():
 
 
 def test_a_network_with_an_unknown_part_is_refused_in_one_sentence():
-    model = tiny.network(**tiny.NETWORK)
-    model.projector.append(torch.nn.Tanh())
+    source = tiny.source()
+    source.model.projector.append(torch.nn.Tanh())
     with pytest.raises(BadInput, match="a Tanh cannot be exported"):
-        to_onnx(model, 3)
+        package(source, 3, np.float32, {}, "MIT")
 
 
 def test_the_command_writes_file_and_card(tmp_path):
@@ -183,6 +186,17 @@ def test_the_command_writes_file_and_card(tmp_path):
     assert "same elites in the same order" in card
     assert card in done.stdout
     assert sorted(path.name for path in out.parent.iterdir()) == ["tiny.md", "tiny.onnx"]
+
+
+def test_the_look_is_that_of_the_data_and_guessed_only_where_a_run_does_not_say(tmp_path):
+    run = tiny.run_folder(tmp_path / "run")
+    config = json.loads((run / "config.json").read_text())
+    for said, look in (("paper", "paper"), ("fast", "fast"), (None, "fast")):
+        (run / "config.json").write_text(json.dumps(config | {"data": config["data"] | {"look": said}}))
+        assert read_run(run).look == look
+    del config["data"]["look"]
+    (run / "config.json").write_text(json.dumps(config))
+    assert read_run(run).look == "fast"
 
 
 def test_a_file_that_differs_from_torch_is_not_written(tmp_path, monkeypatch):
@@ -206,7 +220,7 @@ def test_half_precision_halves_the_weights_and_reports_what_it_costs(tmp_path):
     ("settings", "complaint"),
     [
         ({}, "either --run"),
-        ({"run": "nowhere"}, "nowhere is no run folder"),
+        ({"run": "nowhere"}, "nowhere is not a run folder"),
         ({"run": "run", "planner": ("name=chess",)}, "unknown planner 'chess'"),
         ({"run": "run", "horizon": 0}, "horizon 0"),
         ({"from_lewm": "x.pt"}, "give --env"),
@@ -230,7 +244,7 @@ def test_a_checkpoint_that_does_not_fit_lists_what_is_missing_and_extra(tmp_path
 def test_a_damaged_run_folder_is_refused_in_one_sentence(tmp_path):
     run = tiny.run_folder(tmp_path / "run")
     (run / "checkpoint.safetensors").write_bytes(b"nonsense")
-    with pytest.raises(BadInput, match="damaged or no checkpoint"):
+    with pytest.raises(BadInput, match="damaged or not a checkpoint"):
         export(Export(out=tmp_path / "out.onnx", run=run))
     (run / "config.json").write_text("{}")
     with pytest.raises(BadInput, match="does not describe a run"):
@@ -253,6 +267,6 @@ print(sorted({{"torch", "onnxscript", "models", "export", "training"}} & set(sys
 
 
 def test_metadata_written_is_metadata_read():
-    file = model_file.parse(tiny.content())
+    file = model_file.parse_file(tiny.content())
     assert file.metadata.network == tiny.source().network | {"channels": [4, 8]}
     assert file.metadata.action_mean == pytest.approx([0.1, -0.2])

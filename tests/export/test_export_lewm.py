@@ -145,6 +145,16 @@ def test_action_statistics_come_from_the_dataset_where_they_are_not_published(ne
     np.testing.assert_allclose(source.model.action_std, [0.5, 0.2], atol=0.03)
 
 
+def test_a_dataset_of_another_task_is_refused_in_one_sentence(network, tmp_path):
+    torch.save(published(network), tmp_path / "weights.pt")
+    with h5py.File(tmp_path / "data.h5", "w") as file:
+        file["action"] = np.zeros((10, 5), np.float32)
+    with pytest.raises(BadInput, match="have 5 numbers, but those of two-room have 2"):
+        read_lewm(tmp_path, "two-room", tmp_path / "data.h5")
+    with pytest.raises(BadInput, match=r"there is no data file .*nowhere\.h5"):
+        read_lewm(tmp_path, "two-room", tmp_path / "nowhere.h5")
+
+
 class Trap:
     """Makes a file when it is unpickled."""
 

@@ -3,11 +3,11 @@
 import tomllib
 
 import pytest
-import tyro
 
 import envs
 from agent.evaluate import Evaluate
-from agent.planning import make, parse
+from agent.planning import make, parse_settings
+from envs.errors import parse_command_line
 from study.measure import evaluations
 from study.reproduce import RECIPES
 
@@ -19,13 +19,12 @@ RECIPE = {
 
 
 def test_every_planner_meets_every_offset_and_far_goals_have_settings_of_their_own(tmp_path):
-    plan = [step.command for step in evaluations(RECIPE, "pusht", tmp_path)]
-    told = [tyro.cli(Evaluate, args=command[3:]) for command in plan]
+    told = [parse_command_line(Evaluate, None, command[3:]) for command in evaluations(RECIPE, "pusht", tmp_path)]
 
-    assert [(one.planner, one.offset) for one in told] == [
+    assert [(one.episode.planner, one.episode.offset) for one in told] == [
         (planner, offset) for offset in (25, 50) for planner in ("cem", "guided", "propose")
     ]
-    assert [one.plan for one in told] == [
+    assert [one.episode.plan for one in told] == [
         *(("candidates=50", "cost=min"), (), ("context=2",)),
         *(("candidates=50", "cost=min"), (), ("context=2", "reach=20")),
     ]
@@ -40,4 +39,4 @@ def test_the_shipped_recipes_name_planners_and_settings_that_exist(task):
     recipe = tomllib.loads(RECIPES.read_text())[task]
     assert recipe["offsets"][0] == 25
     for planner, near in recipe["measure"].items():
-        make(planner, **parse([*near.split(), *recipe["far"].get(planner, "").split()]))
+        make(planner, **parse_settings([*near.split(), *recipe["far"].get(planner, "").split()]))

@@ -5,24 +5,23 @@ import shlex
 import tomllib
 
 import pytest
-import tyro
 
 import envs
 import models
 from agent.evaluate import Evaluate
-from agent.planning import parse
+from agent.planning import parse_settings
 from agent.world_models.onnx import OnnxWorldModel
-from envs import BadInput
 from envs.collect import Collect
+from envs.errors import BadInput, parse_command_line
 from export.__main__ import Export
-from study.reproduce import OBJECTIVES, RECIPES, Reproduce, Step, carry_out, reproduce, steps
-from training import propose
+from study.reproduce import OBJECTIVES, RECIPES, Reproduce, carry_out, reproduce, steps
 from training.config import Config
+from training.phases.proposal_trainer import ProposalConfig
 
 COMMANDS = {
     "envs.collect": Collect,
     "training.train": Config,
-    "training.propose": propose.Config,
+    "training.propose": ProposalConfig,
     "export": Export,
     "agent.evaluate": Evaluate,
 }
@@ -69,11 +68,8 @@ def test_a_task_without_a_recipe_is_refused_in_one_sentence(tmp_path):
 
 def test_a_step_that_fails_ends_it_with_that_status(tmp_path, capfd):
     ran = tmp_path / "ran"
-    steps = [
-        Step(1, ["python", "-c", "import sys; sys.exit(3)"]),
-        Step(1, ["python", "-c", f"open({str(ran)!r}, 'w')"]),
-    ]
-    assert carry_out(steps) == 3
+    commands = [["python", "-c", "import sys; sys.exit(3)"], ["python", "-c", f"open({str(ran)!r}, 'w')"]]
+    assert carry_out(commands) == 3
     assert not ran.exists()
     assert "the same command goes on from here" in capfd.readouterr().err
 
@@ -83,14 +79,14 @@ def test_every_command_of_a_shipped_recipe_is_understood(task, tmp_path):
     recipe = tomllib.loads(RECIPES.read_text())[task]
     for step in steps(recipe, task, tmp_path):
         module, arguments = step.command[2], step.command[3:]
-        settings = tyro.cli(COMMANDS[module], args=arguments, config=(tyro.conf.OmitArgPrefixes,))
+        settings = parse_command_line(COMMANDS[module], None, arguments)
         if hasattr(settings, "check"):
             settings.check()
 
 
 def test_a_flag_that_a_command_does_not_know_would_be_noticed():
-    with pytest.raises(SystemExit):
-        tyro.cli(Collect, args=["--env", "pusht", "--out", "x.h5", "--nonsense", "1"])
+    with pytest.raises(BadInput, match="--nonsense"):
+        parse_command_line(Collect, None, ["--env", "pusht", "--out", "x.h5", "--nonsense", "1"])
 
 
 def plain(network: dict) -> dict:
@@ -105,12 +101,12 @@ def test_a_shipped_file_was_made_with_its_recipe(task, objective):
     recipe = tomllib.loads(RECIPES.read_text())[task]
     phases = [shlex.split(recipe[phase]) for phase in ("train", "predictor") if phase in recipe]
     given = ["--env", task, "--data", "d", "--out", "o", *shlex.split(recipe[objective]["train"])]
-    trained = [tyro.cli(Config, args=[*phase, *given], config=(tyro.conf.OmitArgPrefixes,)) for phase in phases]
+    trained = [parse_command_line(Config, None, [*phase, *given]) for phase in phases]
     changed = {name: value for name, value in vars(trained[-1].network).items() if value is not None}
     network = trained[0].network_settings() | changed
 
     assert (file.task, file.objective) == (task, objective)
     assert file.steps == sum(phase.steps for phase in trained)
     assert plain(models.settings("compact", **file.network)) == plain(network)
-    assert dict(file.planner) == parse(shlex.split(recipe[objective]["planner"]))
+    assert dict(file.planner) == parse_settings(shlex.split(recipe[objective]["planner"]))
     assert (file.proposals > 0) == ("propose" in recipe)

@@ -10,33 +10,15 @@ from safetensors import SafetensorError
 from torch import Tensor
 from tqdm import tqdm
 
-import models
 from envs.dataset.reader import Dataset
-from envs.errors import BadInput
+from models import WorldModel
 from training.measures.held_out import CHUNK, encode
 from training.run_folder import RunFolder
 
-CACHE, PREFIX = "latents.safetensors", "model."
+CACHE = "latents.safetensors"
 
 
-def read_model(run: Path) -> tuple[str, int, models.WorldModel]:
-    """Task, step and world model of a run folder's last checkpoint, ready to be used and not to be trained."""
-    folder = RunFolder(run)
-    if not run.is_dir():
-        raise BadInput(f"there is no run folder {run}: train a world model with `python -m training.train` first")
-    config, loaded = folder.config(), folder.load()
-    if loaded is None:
-        raise BadInput(f"{run} has no checkpoint yet: train the world model first")
-    step, tensors = loaded
-    try:
-        model = models.build(config["preset"], config["action_dim"], **config["network"])
-        model.load_state_dict({n.removeprefix(PREFIX): t for n, t in tensors.items() if n.startswith(PREFIX)})
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise BadInput(f"{run} does not hold a run of this trainer: give another --run") from error
-    return config["env"], step, model.eval().requires_grad_(False)
-
-
-def latents_of(model: models.WorldModel, data: Dataset, run: Path, bar: bool = True) -> Tensor:
+def latents_of(model: WorldModel, data: Dataset, run: Path, bar: bool = True) -> Tensor:
     """The latents `(R, D)` of all rows of `data`, from the run folder if they were computed before."""
     key = {"encoder": model.encoder_fingerprint(), "data": data.fingerprint}
     path = run / CACHE
@@ -46,7 +28,7 @@ def latents_of(model: models.WorldModel, data: Dataset, run: Path, bar: bool = T
                 if file.metadata() == key:
                     return file.get_tensor("latents")
         except (SafetensorError, OSError):
-            pass  # damaged: computed anew
+            pass  # damaged: computed again
     latents = torch.empty(len(data.pixels), model.latent)
     interval = 0.5 if sys.stderr.isatty() else 30.0
     with torch.no_grad(), tqdm(total=len(latents), unit="frame", mininterval=interval, disable=not bar) as progress:

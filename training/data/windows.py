@@ -106,7 +106,9 @@ class Order:
     def __init__(self, windows: int, batch: int, seed: int):
         if windows < batch:
             raise BadInput(f"the data has {windows} training windows, fewer than one batch of {batch}: lower --batch")
-        self.windows, self.batch, self.seed = windows, batch, seed
+        self.windows = windows
+        self.batch = batch
+        self.seed = seed
         self.per_epoch = windows // batch
 
     def __getitem__(self, step: int) -> np.ndarray:
@@ -125,8 +127,11 @@ class Loader:
     """Batches by step; the next one is read while the current one is used."""
 
     def __init__(self, windows: Windows, order: Order, part: slice = slice(None)):
-        self.windows, self.order, self.part = windows, order, part
-        self._pool, self._next = ThreadPoolExecutor(1), (-1, Future[tuple[np.ndarray, np.ndarray]]())
+        self.windows = windows
+        self.order = order
+        self.part = part
+        self._pool = ThreadPoolExecutor(1)
+        self._next = -1, Future[tuple[np.ndarray, np.ndarray]]()
 
     def __getitem__(self, step: int) -> tuple[np.ndarray, np.ndarray]:
         """Frames uint8 `(B, T, H, W, 3)` and raw action blocks `(B, T, k*A)` of this process's part of a step."""

@@ -13,16 +13,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import tyro
 from tqdm import tqdm
 
-from envs.errors import run
+from envs.errors import parse_command_line, run
+from models.run_folder import read_metrics
 from training.config import Config, Network
 from training.data.windows import split
 from training.measures.held_out import HeldOut
 from training.objectives import OBJECTIVES
 from training.phases.trainer import Diverged, Trainer
-from training.run_folder import RunFolder
 
 FRAMES, SLICES = 20_000, 6144  # as the paper measures normality
 COLUMNS = {
@@ -58,7 +57,7 @@ class Compare:
     batch: int = 128
     """Windows per step."""
     lr: float | None = None
-    """Peak learning rate; the trainer's default if left out."""
+    """Peak learning rate; default: the trainer's."""
     seed: int = 0
     """Seed of each run."""
     eval_every: int = 500
@@ -117,7 +116,7 @@ def draw(settings: Compare, path: Path) -> None:
     figure = Figure(figsize=(15, 4.5), layout="constrained")
     for axes, (key, title) in zip(figure.subplots(1, 3), panels.items(), strict=True):
         for objective in settings.objectives:
-            lines = [line for line in RunFolder(settings.out / objective).metrics() if "held_out" in line]
+            lines = [line for line in read_metrics(settings.out / objective) if "held_out" in line]
             points: dict[int, Any] = {line["step"]: line["held_out"].get(key) for line in lines if line["step"]}
             axes.plot(list(points), list(points.values()), label=objective)
         axes.set_title(title)
@@ -130,7 +129,7 @@ def draw(settings: Compare, path: Path) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    settings = tyro.cli(Compare, description=__doc__, args=arguments, config=(tyro.conf.OmitArgPrefixes,))
+    settings = parse_command_line(Compare, __doc__, arguments)
     found = {}
     for objective in settings.objectives:
         try:

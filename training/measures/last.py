@@ -3,21 +3,29 @@
 python -m training.measures.last pretrained/*/qqworld pretrained/*/lewm
 """
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-import tyro
+from tyro.conf import Positional
 
-from envs.errors import BadInput, run
+from envs.errors import BadInput, parse_command_line, run
+from models.run_folder import last_measured
 from training.measures.compare import table
-from training.run_folder import RunFolder
 
 
-def last(runs: Annotated[tuple[Path, ...], tyro.conf.Positional]) -> str:
-    """The table of `runs`, one row each, in their order."""
-    if not runs:
+@dataclass(frozen=True)
+class Last:
+    """What run folders measured last on held-out episodes."""
+
+    runs: Positional[tuple[Path, ...]]
+    """Run folders, one row of the table each."""
+
+
+def last(settings: Last) -> str:
+    """The table of the runs, in their order."""
+    if not settings.runs:
         raise BadInput("name one run folder at least")
-    found = {str(path): RunFolder(path).last_measured() for path in runs}
+    found = {str(path): last_measured(path) for path in settings.runs}
     for path, measured in found.items():
         if not measured:
             raise BadInput(f"{path} holds no measurements: give a run folder of the trainer")
@@ -25,7 +33,7 @@ def last(runs: Annotated[tuple[Path, ...], tyro.conf.Positional]) -> str:
 
 
 def main() -> None:
-    print(tyro.cli(last, description=__doc__))
+    print(last(parse_command_line(Last, __doc__)))
 
 
 if __name__ == "__main__":

@@ -16,12 +16,11 @@ from typing import Any
 
 import numpy as np
 import torch
-import tyro
 from torch.utils.flop_counter import FlopCounterMode
 
 import models
 from envs.dataset.reader import Dataset
-from envs.errors import BadInput, run
+from envs.errors import BadInput, parse_command_line, run
 from training import objectives
 from training.data.windows import Order, Windows
 from training.machine import threads
@@ -50,7 +49,7 @@ class Bench:
     queues: tuple[int, ...] = (0, 1, 3)
     """Queue lengths K of the memory table."""
     threads: int | None = None
-    """CPU threads; the physical cores if left out."""
+    """CPU threads; default: the physical cores."""
     out: Path | None = None
     """Markdown file to write; printed in any case."""
 
@@ -238,7 +237,7 @@ def report(settings: Bench) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    settings = tyro.cli(Bench, description=__doc__, args=arguments)
+    settings = parse_command_line(Bench, __doc__, arguments)
     text = report(settings)
     print(text)
     if settings.out:

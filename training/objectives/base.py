@@ -38,7 +38,9 @@ class Objective(nn.Module):
 
     def __init__(self, latent: int = 192, action_size: int = 10):
         super().__init__()
-        self.latent, self.action_size, self.weights = latent, action_size, {}
+        self.latent = latent
+        self.action_size = action_size
+        self.weights = {}
 
     def terms(self, latents: Tensor, actions: Tensor, generator: torch.Generator) -> dict[str, Tensor]:
         """Named scalars of latents `(T, B, D)` and z-scored action blocks `(T, B, k*A)`."""

@@ -63,7 +63,9 @@ class QQWorld(Objective):
     ):
         super().__init__(latent, action_size)
         self.weights = {"qq": weight}
-        self.directions, self.reduction, self.length = directions, reduction, queue
+        self.directions = directions
+        self.reduction = reduction
+        self.length = queue
         # Latents, not projections: old batches are projected on the current directions.
         self.register_buffer("queue", torch.empty(0))
         self.register_buffer("pushed", torch.zeros((), dtype=torch.long))

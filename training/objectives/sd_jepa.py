@@ -27,7 +27,9 @@ class SDJEPA(Objective):
     ):
         super().__init__(latent, action_size)
         self.weights = {"ep": weight, "triplet": triplet}
-        self.progression, self.margin, self.directions = progression, margin, directions
+        self.progression = progression
+        self.margin = margin
+        self.directions = directions
 
     def terms(self, latents: Tensor, actions: Tensor, generator: torch.Generator) -> dict[str, Tensor]:
         progress, content = latents[..., : self.progression], latents[..., self.progression :]

@@ -21,8 +21,10 @@ class Learner(nn.Module):
         inverse: float = 0.0,
     ):
         super().__init__()
-        self.model, self.objective = model, objective
-        self.open_loop, self.teacher_forcing = open_loop, teacher_forcing
+        self.model = model
+        self.objective = objective
+        self.open_loop = open_loop
+        self.teacher_forcing = teacher_forcing
         self.inverse = Inverse(model.latent, objective.action_size) if inverse else None
         self.inverse_weight = inverse
 
@@ -31,8 +33,8 @@ class Learner(nn.Module):
 
         With `teacher_forcing` the predictor sees true latents; with `open_loop` it rolls on from the window's first, as
         a planner does; with both, both errors count. Targets get gradient too. The last block leaves the window.
-        With a weight `inverse`, a head must tell the actions from the latents. What are latents `(B, T, D)` already,
-        because the encoder is not to change, is taken as it is.
+        With a weight `inverse`, a head must tell the actions from the latents. If the encoder is frozen, `pixels`
+        already holds latents `(B, T, D)`.
         """
         latents = pixels if pixels.is_floating_point() else self.model.encode(pixels)
         errors = []

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-PREFIX = "optimiser."
+from models.run_folder import OPTIMISER
 
 
 def learning_rate(step: int, length: int, warmup: float, peak: float) -> float:
@@ -21,15 +21,15 @@ def pack(module: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, Tenso
     """All that is needed to go on."""
     tensors = dict(module.state_dict())
     for index, state in optimiser.state_dict()["state"].items():
-        tensors |= {f"{PREFIX}{index}.{name}": value for name, value in state.items()}
+        tensors |= {f"{OPTIMISER}{index}.{name}": value for name, value in state.items()}
     return tensors
 
 
 def unpack(tensors: dict[str, Tensor], module: nn.Module, optimiser: torch.optim.Optimizer) -> None:
     """Go on from what `pack` gave."""
     packed = optimiser.state_dict()
-    for name in [name for name in tensors if name.startswith(PREFIX)]:
-        index, key = name.removeprefix(PREFIX).split(".")
+    for name in [name for name in tensors if name.startswith(OPTIMISER)]:
+        index, key = name.removeprefix(OPTIMISER).split(".")
         packed["state"].setdefault(int(index), {})[key] = tensors.pop(name)
     module.load_state_dict(tensors)
     optimiser.load_state_dict(packed)

@@ -7,7 +7,13 @@ class Stopwatch:
     """How fast steps go, and which share of their time is spent waiting for data."""
 
     def __init__(self) -> None:
-        self.steps, self.seconds, self.waiting = 0, 0.0, 0.0
+        self.reset()
+
+    def reset(self) -> None:
+        """Count again from zero."""
+        self.steps = 0
+        self.seconds = 0.0
+        self.waiting = 0.0
 
     def __enter__(self) -> None:
         self.began = time.perf_counter()
@@ -23,5 +29,5 @@ class Stopwatch:
     def read(self, frames: int) -> dict[str, float]:
         """Frames per second and the share of waiting since the last reading, for steps of `frames` frames."""
         speed = {"frames_per_second": self.steps * frames / self.seconds, "waiting": self.waiting / self.seconds}
-        self.steps, self.seconds, self.waiting = 0, 0.0, 0.0
+        self.reset()
         return speed

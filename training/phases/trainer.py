@@ -17,9 +17,10 @@ from tqdm import tqdm
 import models
 from envs.dataset.reader import Dataset, open_dataset
 from envs.errors import BadInput
+from models.run_folder import CHECKPOINT, last_measured, read_metrics, read_run
 from training import distributed
 from training.config import Config
-from training.data.latents import latents_of, read_model
+from training.data.latents import latents_of
 from training.data.windows import Loader, Order, Windows, action_scale, split
 from training.machine import pick_device, seed_of, threads
 from training.measures import diagnostics, plots
@@ -28,20 +29,23 @@ from training.phases.learner import Learner
 from training.phases.optimiser import learning_rate, pack, unpack
 from training.phases.stopwatch import Stopwatch
 from training.provenance import FREE, describe
-from training.run_folder import CHECKPOINT, RunFolder
+from training.run_folder import RunFolder
 
 REDRAW_SECONDS = 30
 
 
 class Diverged(RuntimeError):
-    """The loss or its gradient is no longer a number."""
+    """The loss or its gradient is not finite."""
 
 
 class Trainer:
     """One run, from its configuration to its last step; `run()` trains, `stop()` ends it after the current step."""
 
     def __init__(self, config: Config, say: Callable[[str], None] = lambda text: None):
-        self.config, self.say, self.step, self.stopping = config, say, 0, False
+        self.config = config
+        self.say = say
+        self.step = 0
+        self.stopping = False
         config.check()
         self.device = pick_device(config.device)
         distributed.start(self.device)
@@ -123,7 +127,7 @@ class Trainer:
         return {"loss": sum(weighted.values()), **measured, "lr": self.lr(number), "gradient_norm": norm}
 
     def post_mortem(self, number: int) -> str:
-        """What to say when the loss is no longer a number."""
+        """What to say when the loss or its gradient is not finite."""
         episodes = ", ".join(map(str, self.loader.episodes(number - 1)))
         last = self.folder.load()
         kept = (
@@ -131,7 +135,7 @@ class Trainer:
         )
         return (
             f"the loss or its gradient is not finite at step {number}, on episodes {episodes}; {kept}: "
-            "look at those episodes, or begin anew with a lower --lr"
+            "look at those episodes, or start again with a lower --lr"
         )
 
     # ---- the loop ------------------------------------------------------------------------------------------------
@@ -139,7 +143,7 @@ class Trainer:
     def run(self, bar: bool = True) -> dict[str, float]:
         """Train to the last step (or to `stop()`), logging, measuring and saving on the way; the last measurements."""
         config, watch, drawn = self.config, Stopwatch(), time.perf_counter()
-        measured = self.measure() if self.step == 0 else self.folder.last_measured()
+        measured = self.measure() if self.step == 0 else last_measured(self.folder.path)
         interval = 0.5 if sys.stderr.isatty() else 30.0
         hidden = not bar or distributed.rank() != 0
         progress = tqdm(total=config.steps, initial=self.step, unit="step", mininterval=interval, disable=hidden)
@@ -175,7 +179,7 @@ class Trainer:
         self.folder.close()
 
     def due(self, every: int) -> bool:
-        """Whether something done every so many steps, and at the end, is done now."""
+        """Whether what happens every N steps, and at the end, happens now."""
         return self.step % every == 0 or self.step == self.config.steps
 
     def stop(self) -> None:
@@ -208,7 +212,7 @@ class Trainer:
         if distributed.rank() != 0:
             return
         title = f"{self.config.env}, {self.config.objective}, {self.config.preset}: {self.config.out}"
-        self.folder.replace("training.png", lambda path: plots.draw(self.folder.metrics(), path, title))
+        self.folder.replace("training.png", lambda path: plots.draw(read_metrics(self.folder.path), path, title))
 
     # ---- what is kept --------------------------------------------------------------------------------------------
 
@@ -229,7 +233,7 @@ class Trainer:
 
 def keep_encoder(model: models.WorldModel, run: Path, data: Dataset) -> Dataset:
     """`data` with latents for pixels; `model` gets a run's weights where they fit and an encoder that stays so."""
-    _, _, trained = read_model(run)
+    trained = read_run(run).model
     fits = {name: tensor.shape for name, tensor in model.state_dict().items()}
     given = {name: tensor for name, tensor in trained.state_dict().items() if fits.get(name) == tensor.shape}
     model.load_state_dict(given, strict=False)

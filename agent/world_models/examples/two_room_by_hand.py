@@ -5,8 +5,11 @@ python play.py --env two-room --model agent.world_models.examples.two_room_by_ha
 
 import numpy as np
 
+from agent.world_models.base import WorldModel
+from envs import Task
 
-class TwoRoomByHand:
+
+class TwoRoomByHand(WorldModel):
     """Sees where the red disc is and knows that it walks 5 px a step and cannot cross the wall but at the door."""
 
     look, sees = "fast", "pixels"
@@ -15,15 +18,15 @@ class TwoRoomByHand:
     action_mean, action_std = np.zeros(2), np.full(2, 0.5)
     latent_size = cost_size = 2  # x and y in pixels of a 224 x 224 world
 
-    def __init__(self, task):
+    def __init__(self, task: Task):
         self.task, self.image_size = task.name, task.size
 
-    def encode(self, observations):
+    def encode(self, observations: np.ndarray) -> np.ndarray:
         red = np.maximum(observations[..., 0].astype(float) - observations[..., 1], 0)
         places = (np.arange(self.image_size) + 0.5) * 224 / self.image_size - 0.5
         return np.stack([red.sum(axis=1) @ places, red.sum(axis=2) @ places], axis=1) / red.sum(axis=(1, 2))[:, None]
 
-    def rollout(self, context, past_actions, actions):
+    def rollout(self, context: np.ndarray, past_actions: np.ndarray, actions: np.ndarray) -> np.ndarray:
         at, latents = np.broadcast_to(context[:, -1], (len(actions), 2)), []
         for step, action in enumerate(actions.reshape(len(actions), -1, 2).swapaxes(0, 1), start=1):
             to = np.clip(at + 5 * action, 21, 203)

@@ -10,7 +10,7 @@ from pathlib import Path
 import onnx
 from google.protobuf.message import DecodeError
 
-from agent.world_models.file import graph, wire
+from agent.world_models.file import graph, old_files, wire
 from agent.world_models.file.metadata import KEY, Metadata
 from envs.errors import BadInput
 
@@ -54,17 +54,17 @@ def read(path: str | Path) -> ModelFile:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise BadInput(f"it has more than {MAX_BYTES // 1024**2} MB")
-        return parse(path.read_bytes())
+        return parse_file(path.read_bytes())
     except OSError as error:
         raise BadInput(f"cannot read the model {path}: {error.strerror}") from error
     except BadInput as error:
-        raise BadInput(f"{path} is no world model that can be used: {error}") from error
+        raise BadInput(f"{path} is not a usable world model: {error}") from error
 
 
-def parse(content: bytes) -> ModelFile:
-    """The world model in `content`."""
+def parse_file(content: bytes) -> ModelFile:
+    """The world model in `content`, the bytes of a file."""
     tail = len(_seal("0" * 64))
-    digest = hashlib.sha256(content[:-tail])
+    digest = hashlib.sha256(memoryview(content)[:-tail])
     if content[-tail:] != _seal(digest.hexdigest()):
         raise BadInput("its checksum is missing or wrong, so it is another kind of file, cut off, or damaged")
     digest.update(content[-tail:])
@@ -77,4 +77,8 @@ def parse(content: bytes) -> ModelFile:
     if len(described) != 1:
         raise BadInput(f"it is an ONNX file without the metadata entry '{KEY}' that a world model has")
     metadata = Metadata.from_json(described[0])
-    return ModelFile(metadata, digest.hexdigest(), model, graph.check(model, metadata))
+    weights = graph.read_weights(model.graph.initializer)
+    work = graph.check(model, metadata, weights)
+    if not metadata.one_block:
+        work |= old_files.add_one_block(model, metadata, weights)
+    return ModelFile(metadata, digest.hexdigest(), model, work)

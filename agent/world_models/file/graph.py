@@ -1,4 +1,4 @@
-"""The graph in a world-model file: its entry points, and whether they keep what the metadata promises."""
+"""The graph in a world-model file: cut into entry points, and checked against what the metadata promises."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
+from agent.world_models.file.interface import IR_VERSIONS, OPSET, Dims, Values, declared, interface
 from agent.world_models.file.metadata import Metadata
 from agent.world_models.file.operators import MAX_RANK, Shape, Value, infer, multiply_adds
 from envs.errors import BadInput
 
-IR_VERSIONS, OPSET = (8, 9, 10), 20
 DTYPES: dict[int, type] = {TensorProto.FLOAT: np.float32, TensorProto.FLOAT16: np.float16, TensorProto.INT64: np.int64}
 FIELDS: dict[int, str] = {AttributeProto.INT: "i", AttributeProto.FLOAT: "f", AttributeProto.INTS: "ints"}
 MAX_OPERATORS = 40_000
@@ -21,8 +21,6 @@ MAX_MULTIPLY_ADDS = 10**12
 MAX_VALUES = 10**10
 LARGEST = {"B": 4, "C": 300, "N": 300, "P": 300}
 """Pictures, contexts, candidates and proposals of the calls that these limits are for."""
-
-Dims = list[str | int]
 
 
 @dataclass(frozen=True)
@@ -36,33 +34,10 @@ class Work:
     """Bytes of the weights, counted once for each operator that reads them."""
 
 
-def interface(about: Metadata) -> tuple[dict[str, tuple[int, Dims]], dict[str, tuple[int, Dims]]]:
-    """Inputs and outputs (type and shape by name) of a file with this metadata.
-
-    `latents_c` is the rollout that reads the last c latents of `context` and the blocks between them. `proposals`,
-    which not every file has, holds the weight, the mean and the spread of each Gaussian.
-    """
-    block, size = about.action_dim * about.action_block, about.image_size
-    inputs: dict[str, tuple[int, Dims]] = {
-        "pixels": (TensorProto.UINT8, ["B", size, size, 3]),
-        "context": (TensorProto.FLOAT, ["C", about.history, about.latent_size]),
-        "past_actions": (TensorProto.FLOAT, ["C", about.history - 1, block]),
-        "actions": (TensorProto.FLOAT, ["N", about.horizon, block]),
-    }
-    outputs: dict[str, tuple[int, Dims]] = {"latent": (TensorProto.FLOAT, ["B", about.latent_size])}
-    for length in range(1, about.history + 1):
-        outputs[f"latents_{length}"] = TensorProto.FLOAT, ["N", about.horizon, about.latent_size]
-    if about.proposals:
-        inputs |= {name: (TensorProto.FLOAT, ["P", about.latent_size]) for name in ("start", "goal")}
-        inputs["blocks_left"] = TensorProto.FLOAT, ["P", 1]
-        outputs["proposals"] = TensorProto.FLOAT, ["P", about.proposals, 1 + 2 * block]
-    return inputs, outputs
-
-
 def entry_point(model: ModelProto, output: str) -> ModelProto:
     """The part of `model` that computes `output`, as a model of its own."""
     graph = model.graph
-    nodes = _needed(graph.node, output)
+    nodes = dependencies(graph.node, output)
     needed = {name for node in nodes for name in node.input}
     part = GraphProto(
         name=output,
@@ -74,44 +49,21 @@ def entry_point(model: ModelProto, output: str) -> ModelProto:
     return ModelProto(ir_version=model.ir_version, opset_import=model.opset_import, graph=part)
 
 
-def one_block(model: ModelProto, about: Metadata) -> ModelProto | None:
-    """`model` with rollouts that end after their first block, if they are a row of blocks joined at the end."""
-    joined = {f"latents_{length}" for length in range(1, about.history + 1)}
-    short = ModelProto()
-    short.CopyFrom(model)
-    gives = {name: node for node in short.graph.node for name in node.output}
-    for output in joined:
-        node = gives[output]
-        while node.op_type in ("Identity", "Cast") and node.input[0] in gives:
-            node = gives[node.input[0]]
-        if node.op_type == "Concat":
-            del node.input[1:]
-    for value in short.graph.output:
-        if value.name in joined:
-            value.type.tensor_type.shape.dim[1].dim_value = 1
-    weights, given = read_weights(model.graph.initializer), _inputs(about, LARGEST)
-    for output in joined:
-        value, _ = trace(_needed(short.graph.node, output), output, given, weights)
-        if value.shape != (LARGEST["N"], 1, about.latent_size):
-            return None
-    return short
-
-
-def check(model: ModelProto, about: Metadata) -> dict[str, Work]:
+def check(model: ModelProto, about: Metadata, weights: dict[str, Value]) -> dict[str, Work]:
     """Refuse a model that is not what `about` says or would take too much; returns what each output takes at most."""
     versions = [(each.domain, each.version) for each in model.opset_import]
     if versions != [("", OPSET)] or model.ir_version not in IR_VERSIONS:
         raise BadInput(f"it is not written in ONNX operator set {OPSET}")
     inputs, outputs = interface(about)
-    _check_interface(model.graph.input, inputs, "input")
-    _check_interface(model.graph.output, outputs, "output")
-    weights = read_weights(model.graph.initializer)
-    parts = {output: _needed(model.graph.node, output) for output in outputs}
+    _check_declared(model.graph.input, inputs, "input")
+    _check_declared(model.graph.output, outputs, "output")
+    nodes, given = list(model.graph.node), known_inputs(about, LARGEST)
+    parts = {output: dependencies(nodes, output) for output in outputs}
     if sum(map(len, parts.values())) > MAX_OPERATORS:
         raise BadInput(f"it has more than {MAX_OPERATORS:,} operators")
     takes = {}
     for output, (_, dims) in outputs.items():
-        value, work = trace(parts[output], output, _inputs(about, LARGEST), weights)
+        value, work = trace(parts[output], output, given, weights)
         takes[output] = work
         if work.live_bytes > MAX_LIVE_BYTES or work.multiply_adds > MAX_MULTIPLY_ADDS:
             raise BadInput(f"computing its {output} would take too much memory or time")
@@ -122,8 +74,17 @@ def check(model: ModelProto, about: Metadata) -> dict[str, Work]:
 
 def measure(model: ModelProto, output: str, about: Metadata, candidates: int = 1) -> Work:
     """What computing `output` takes, for one picture or for `candidates` from one context."""
-    given = _inputs(about, {"B": 1, "C": 1, "N": candidates, "P": 1})
-    return trace(_needed(model.graph.node, output), output, given, read_weights(model.graph.initializer))[1]
+    given = known_inputs(about, {"B": 1, "C": 1, "N": candidates, "P": 1})
+    return trace(dependencies(model.graph.node, output), output, given, read_weights(model.graph.initializer))[1]
+
+
+def known_inputs(about: Metadata, sizes: dict[str, int]) -> dict[str, Value]:
+    """What is known of each input when the axes that a caller chooses have these `sizes`."""
+    inputs, _ = interface(about)
+    return {
+        name: Value(_sized(dims, sizes), np.dtype(np.uint8 if kind == TensorProto.UINT8 else np.float32))
+        for name, (kind, dims) in inputs.items()
+    }
 
 
 def read_weights(tensors: Iterable[TensorProto]) -> dict[str, Value]:
@@ -181,7 +142,7 @@ def trace(
     return known[output], Work(work, most_bytes, read)
 
 
-def _needed(nodes: Sequence[NodeProto], output: str) -> list[NodeProto]:
+def dependencies(nodes: Sequence[NodeProto], output: str) -> list[NodeProto]:
     """The nodes that `output` depends on, in their order."""
     needed, found = {output}, []
     for node in reversed(nodes):
@@ -191,24 +152,13 @@ def _needed(nodes: Sequence[NodeProto], output: str) -> list[NodeProto]:
     return found[::-1]
 
 
-def _inputs(about: Metadata, sizes: dict[str, int]) -> dict[str, Value]:
-    inputs, _ = interface(about)
-    return {
-        name: Value(_sized(dims, sizes), np.dtype(np.uint8 if kind == TensorProto.UINT8 else np.float32))
-        for name, (kind, dims) in inputs.items()
-    }
-
-
 def _sized(dims: Dims, sizes: dict[str, int]) -> Shape:
     return tuple(sizes[dim] if isinstance(dim, str) else dim for dim in dims)
 
 
-def _check_interface(values: Iterable[ValueInfoProto], expected: dict[str, tuple[int, Dims]], what: str) -> None:
+def _check_declared(values: Iterable[ValueInfoProto], expected: Values, what: str) -> None:
     """All that is expected is there; what a newer minor version adds is not looked at."""
-    found = {}
-    for value in values:
-        kind = value.type.tensor_type
-        found[value.name] = kind.elem_type, [dim.dim_param or dim.dim_value for dim in kind.shape.dim]
+    found = declared(values)
     for name, described in expected.items():
         if found.get(name) != described:
             raise BadInput(f"its {what} {name} is missing or not of the type and shape that its metadata says")

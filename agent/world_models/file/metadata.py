@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import re
+import sys
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args, get_origin
 
@@ -11,9 +12,9 @@ from envs.errors import BadInput
 
 KEY = "qqworld"
 """The metadata property that holds the JSON."""
-FORMAT = "1.1"
+FORMAT = "1.2"
 """major.minor: a new minor adds what old readers may ignore, a new major is not readable by them."""
-SINCE = {"proposals": "1.1"}
+SINCE = {"proposals": "1.1", "one_block": "1.2"}
 """Entries that a file may leave out, with the format that brought them; a file says the oldest that has all it uses."""
 MAX_BYTES = 64 * 1024
 RANGES = {
@@ -72,8 +73,10 @@ class Metadata:
     format: str = "1.0"
     proposals: int = 0
     """Gaussians that the entry point `proposals` mixes; 0 if the file has none."""
+    one_block: bool = False
+    """Whether the file has the entry points `next_latent_c`, rollouts of a single block."""
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         """Refuse values that no world model can have."""
         for part in dataclasses.fields(self):
             _check_type(part.name, getattr(self, part.name), part.type)
@@ -81,7 +84,7 @@ class Metadata:
             if not low <= (value := getattr(self, name)) <= high:
                 raise BadInput(f"its metadata has {name} {value}, which must lie from {low} to {high}")
         if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,63}", self.task):
-            raise BadInput(f"its metadata has task {self.task[:64]!r}, which is no task's name")
+            raise BadInput(f"its metadata has task {self.task[:64]!r}, which cannot be the name of a task")
         for name in ("action_low", "action_high", "action_mean", "action_std"):
             if len(values := getattr(self, name)) != self.action_dim:
                 raise BadInput(f"its metadata has {len(values)} numbers in {name}, but actions have {self.action_dim}")
@@ -127,16 +130,16 @@ def _minor(version: Any) -> int:
     """The second number of a version; refuses what is not readable."""
     match = re.fullmatch(r"(\d{1,4})\.(\d{1,4})", version) if isinstance(version, str) else None
     if not match:
-        raise BadInput(f"its metadata has format {str(version)[:64]!r}, which is no version like {FORMAT}")
+        raise BadInput(f"its metadata has format {str(version)[:64]!r}, which is not a version like {FORMAT}")
     major, _ = FORMAT.split(".")
     if match[1] != major:
-        raise BadInput(f"it has format {version}, and this program reads {major}.x: update the program or export anew")
+        raise BadInput(f"it has format {version}, and this program reads {major}.x: update the program or export again")
     return int(match[2])
 
 
 def _check_type(name: str, value: Any, expected: Any) -> None:
     if expected is float:
-        right = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        right = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
     elif get_origin(expected) is Literal:
         right = value in get_args(expected)
     elif get_origin(expected) is list:
@@ -149,7 +152,7 @@ def _check_type(name: str, value: Any, expected: Any) -> None:
         right = type(value) is expected
     if not right:
         kind = getattr(expected, "__name__", str(expected))
-        raise BadInput(f"its metadata has {name} {str(value)[:64]!r}, which is no {kind}")
+        raise BadInput(f"its metadata has {name} {str(value)[:64]!r}, which is not of type {kind}")
 
 
 def _is_setting(value: Any) -> bool:

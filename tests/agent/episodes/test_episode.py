@@ -1,5 +1,6 @@
 """Episodes: one record a step, the same whatever runs beside them, plans carried out as planned."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -7,7 +8,8 @@ import pytest
 
 import envs
 from agent import planning as planners
-from agent.episodes.agents import ModelAgent, RuleAgent
+from agent.episodes.agents import ModelAgent
+from agent.episodes.baselines import RuleAgent
 from agent.episodes.disturbance import Disturbance
 from agent.episodes.episode import Episode, together
 from agent.world_models.simulator import SimulatorWorldModel
@@ -120,16 +122,22 @@ def test_rules_draw_their_randomness_from_seed_and_pair(task, pairs, name):
     assert_same_records(first, again)
 
 
-def spied_episode(task, model, **settings):
-    """The records of an episode and the problems that its planner was given."""
+def spied_episode(task, model, aim_at=None, look_every=1, **settings):
+    """The records of an episode, with a new goal after step `aim_at`, and the problems that its planner was given."""
     planner, seen = planners.make("cem", **(SMALL | settings)), []
 
-    def spy(model, problems, deadline=None):
-        seen.extend(problems)
-        return planner(model, problems, deadline)
+    class Spy(type(planner)):
+        def __call__(self, model, problems, deadline=None):
+            seen.extend(problems)
+            return super().__call__(model, problems, deadline)
 
-    spy.horizon, spy.replan, spy.context = planner.horizon, planner.replan, planner.context
-    return list(Episode(task, ModelAgent(model, spy), [50, 50], [60, 60], steps=20)), seen
+    agent = ModelAgent(model, Spy(**dataclasses.asdict(planner)))
+    run, records = Episode(task, agent, [50, 50], [60, 60], steps=20, look_every=look_every), []
+    for record in run:
+        records.append(record)
+        if record.step == aim_at:
+            run.aim([70, 90])
+    return records, seen
 
 
 def test_context_is_the_last_latents_a_block_apart_with_the_blocks_between_them(task):
@@ -161,6 +169,32 @@ def test_a_goal_may_change_in_the_middle(task):
     np.testing.assert_array_equal(records[-1].goal, [90, 160])
 
 
+@pytest.mark.parametrize("step", [10, 12, 14])
+def test_a_goal_may_change_where_no_picture_would_be_taken(task, step):
+    often, seldom = (spied_episode(task, PointWorld(), step, look_every)[0] for look_every in (1, 5))
+    assert_same_records(often, seldom)
+    assert [record.step for record in seldom if record.new_plan] == [0, 5, 10, *range(step + 1, 20, 5)]
+
+
+def test_after_a_new_goal_in_the_middle_of_a_block_the_context_is_what_was_seen(task):
+    records, seen = spied_episode(task, PointWorld(history=3), aim_at=11, look_every=5, context=3)
+    assert [len(problem.context) for problem in seen] == [1, 2, 3, 1, 2]
+    np.testing.assert_array_equal(seen[4].context, [records[step].state for step in (12, 17)])
+    blocks = np.array([record.action for record in records[12:17]]).reshape(1, 10)
+    np.testing.assert_array_equal(seen[4].past_actions, blocks)
+
+
+def test_planning_may_be_switched_on_where_no_picture_would_be_taken(task):
+    agent = model_agent(task)
+    run = Episode(task, agent, [50, 60], [90, 160], look_every=5)
+    agent.planning = False
+    planned = []
+    for record in run:
+        agent.planning = record.step >= 6
+        planned += [record.step] if record.new_plan else []
+    assert planned == list(range(7, 50, 5))
+
+
 def test_without_planning_the_agent_stands_still_until_it_plans_again(task):
     agent = model_agent(task)
     run = Episode(task, agent, [50, 60], [90, 160])
@@ -183,7 +217,7 @@ def test_a_push_by_hand_shows_in_the_next_record(task):
 
 
 @pytest.mark.parametrize("name", ["two-room", "pusht", "reacher"])
-def test_pushes_are_seeded_move_the_thing_and_leave_it_where_it_can_be(name):
+def test_pushes_are_seeded_move_the_goal_object_and_leave_it_where_it_can_be(name):
     task = envs.make(name)
     pair = envs.pairs(task, 100, 1)[0]
     runs = [

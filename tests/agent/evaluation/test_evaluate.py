@@ -6,10 +6,12 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import fields
 
 import pytest
 
-from agent.episodes import outcome as log
+from agent.episodes.outcome import read_lines
+from agent.episodes.settings import EpisodeSettings
 from agent.evaluate import Evaluate, evaluate
 from agent.evaluation import workers
 from envs import BadInput
@@ -20,13 +22,16 @@ SMALL = ("candidates=16", "iterations=2", "elites=4", "keep=2")
 
 
 def settings(out, **more):
-    return Evaluate(**({"env": "two-room", "model": (ROOM,), "episodes": 3, "out": out, "plan": SMALL} | more))
+    """A small evaluation; `more` are settings of each episode or of the evaluation."""
+    given = {"env": "two-room", "plan": SMALL, "model": (ROOM,), "episodes": 3, "out": out} | more
+    how = {field.name: given.pop(field.name) for field in fields(EpisodeSettings) if field.name in given}
+    return Evaluate(EpisodeSettings(**how), **given)
 
 
 def lines(folder):
     """Every line of an evaluation by its episode, without what the clock says."""
     found = {}
-    for line in log.read(folder / "episodes.jsonl"):
+    for line in read_lines(folder / "episodes.jsonl"):
         key = line["subject"], line["seed"], line["pair"]
         assert key not in found, "an episode counts twice"
         found[key] = {name: value for name, value in line.items() if name not in TIMING}
@@ -166,7 +171,7 @@ def test_a_failed_episode_is_reported_counts_as_unsolved_and_is_tried_again(tmp_
     assert "failed and counts as not solved" in (tmp_path / "summary.md").read_text()
 
     evaluate(settings(tmp_path, model=(failing,), agents=(), episodes=6, batch=3), progress=False)
-    assert len(list(log.read(tmp_path / "episodes.jsonl"))) == 6 + len(failed)
+    assert len(list(read_lines(tmp_path / "episodes.jsonl"))) == 6 + len(failed)
 
 
 def test_two_models_are_compared_on_the_pairs_that_only_one_solves(tmp_path):
@@ -194,16 +199,6 @@ def test_pushes_change_the_episodes_and_are_logged(reference, tmp_path):
     assert all(pushed[key]["actions"] != calm[key]["actions"] for key in pushed if pushed[key]["pushes"])
 
 
-def test_two_processes_may_append_to_one_log(tmp_path):
-    path = tmp_path / "log.jsonl"
-    code = "import sys; from pathlib import Path; from agent.episodes import outcome as log\n"
-    code += "[log.append(Path(sys.argv[1]), {'who': sys.argv[2], 'n': n, 'pad': 'x' * 5000}) for n in range(200)]"
-    writers = [subprocess.Popen([sys.executable, "-c", code, str(path), who]) for who in "ab"]
-    assert [writer.wait() for writer in writers] == [0, 0]
-    found = [(line["who"], line["n"]) for line in log.read(path)]
-    assert sorted(found) == sorted((who, n) for who in "ab" for n in range(200))
-
-
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
@@ -219,6 +214,8 @@ def test_two_processes_may_append_to_one_log(tmp_path):
         ({"seeds": (0, -1)}, "--seeds must be 0 or more, got 0 -1"),
         ({"seeds": ()}, "--seeds must be 0 or more, got none"),
         ({"workers": 0}, "--workers must be at least 1, got 0"),
+        ({"steps": 0}, "--steps must be at least 1, got 0"),
+        ({"threads": 0}, "--threads must be above 0, got 0"),
         ({"plan_ms": 0.0}, "--plan-ms must be above 0"),
         ({"model": (), "agents": ()}, "there is nothing to measure"),
         ({"realtime": True, "batch": 2}, "--realtime runs one episode at a time"),

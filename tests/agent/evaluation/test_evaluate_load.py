@@ -1,6 +1,6 @@
 """Many episodes in one evaluation: memory stays flat and no file stays open.
 
-`QQWORLD_LOAD=1000 python -m pytest tests/test_evaluate_load.py` runs the full load; without it a tenth is run.
+`QQWORLD_LOAD=1000 python -m pytest tests/agent/evaluation/test_evaluate_load.py` runs all, by default a tenth.
 """
 
 import os
@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from agent.episodes.settings import EpisodeSettings
 from agent.evaluate import Evaluate, evaluate
 from agent.evaluation.results import Results
 
@@ -32,12 +33,11 @@ def test_memory_stays_flat_and_no_descriptor_is_left_open(tmp_path, monkeypatch)
 
     monkeypatch.setattr(Results, "append", watched)
     settings = Evaluate(
-        env="two-room",
+        EpisodeSettings("two-room", plan=("candidates=16", "iterations=2", "elites=4", "keep=2", "cost=sum")),
         model=("tests.analytic_world:PixelRoomWorld",),
         agents=(),
         episodes=EPISODES,
         out=tmp_path,
-        plan=("candidates=16", "iterations=2", "elites=4", "keep=2", "cost=sum"),
     )
     result = evaluate(settings, progress=False)
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import envs
-from agent.episodes import outcome as log
+from agent.episodes.outcome import read_lines
+from agent.episodes.settings import EpisodeSettings
 from agent.evaluate import Evaluate, evaluate
 from agent.evaluation import charts, report, summary
 
@@ -24,7 +25,8 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("report")
     small = ("candidates=16", "iterations=2", "elites=4", "keep=2")
-    evaluate(Evaluate("two-room", (ROOM, POOR), episodes=8, out=out, plan=small, disturb=1.0), progress=False)
+    episode = EpisodeSettings("two-room", plan=small)
+    evaluate(Evaluate(episode, (ROOM, POOR), episodes=8, out=out, disturb=1.0), progress=False)
     return out
 
 
@@ -98,7 +100,7 @@ def test_three_of_each_are_shown_or_more_of_one_where_the_other_is_short(solved,
 
 def test_a_replay_repeats_the_episode_from_its_line(folder):
     task = envs.make("two-room")
-    lines = [line for line in log.read(folder / "episodes.jsonl") if line["pushes"]]
+    lines = [line for line in read_lines(folder / "episodes.jsonl") if line["pushes"]]
     assert lines
     for line in lines:
         states = list(report.replay(task, line))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.evaluation.statistics import Rate, mcnemar, mean_and_std, percentile, wilson
+from agent.evaluation.statistics import Rate, mcnemar, mean_and_std, wilson
 
 
 @pytest.mark.parametrize(
@@ -41,10 +41,3 @@ def test_mean_and_deviation_over_seeds_are_those_of_the_published_tables():
 )
 def test_mcnemar_is_the_exact_binomial_test_on_the_discordant_pairs(only_first, only_second, p):
     assert mcnemar(only_first, only_second) == pytest.approx(p)
-
-
-def test_percentiles_interpolate_as_numpy_does():
-    values = [3.0, 1.0, 4.0, 1.0, 5.0]
-    assert percentile(values, 50) == 3.0
-    assert percentile(values, 95) == pytest.approx(4.8)
-    assert percentile([], 50) is None

@@ -1,4 +1,4 @@
-"""Tables from what evaluations and run folders hold."""
+"""Tables from what evaluations hold."""
 
 import json
 
@@ -6,8 +6,6 @@ import pytest
 
 from agent.evaluation import tables as table
 from envs import BadInput
-from envs.errors import BadInput as TrainingBadInput
-from training.measures.last import last
 
 
 def rates(rate: float) -> dict:
@@ -67,15 +65,3 @@ def test_a_folder_without_evaluations_is_refused_in_one_sentence(tmp_path):
     (tmp_path / "summary.json").write_text('{"task": "chess"}')
     with pytest.raises(BadInput, match="not one of an evaluation"):
         table.read(tmp_path)
-
-
-def test_the_last_measurement_of_each_run_is_a_row(tmp_path):
-    for name, error in (("one", 0.25), ("two", 0.5)):
-        (tmp_path / name).mkdir()
-        lines = [{"step": step, "held_out": {"error_5": error / step, "r2_linear/x": 1.0}} for step in (1, 2)]
-        (tmp_path / name / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    heading, _, one, two = last((tmp_path / "one", tmp_path / "two")).strip().splitlines()
-    column = heading.split("|").index(" 5-step error ")
-    assert [float(row.split("|")[column]) for row in (one, two)] == [0.125, 0.25]
-    with pytest.raises(TrainingBadInput, match="no measurements"):
-        last((tmp_path,))

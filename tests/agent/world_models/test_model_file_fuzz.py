@@ -1,6 +1,6 @@
 """Two thousand damaged and malicious files: each runs or is refused in one sentence; nothing crashes, hangs or swells.
 
-    python tests/test_model_file_fuzz.py 2000      the same by hand, with any number of files
+    python -m tests.agent.world_models.test_model_file_fuzz 2000      the same by hand, with any number of files
 
 Every second file carries a correct checksum, as an attacker's would.
 """
@@ -21,6 +21,7 @@ from agent.world_models import file as model_file
 from agent.world_models.onnx import OnnxWorldModel
 from envs.errors import BadInput
 from tests import tiny
+from tests.agent.world_models.edits import before_1_2
 
 FILES = 2000
 SEAL_BYTES = 76
@@ -42,13 +43,14 @@ def test_two_thousand_mutated_files_run_or_are_refused():
 def main(files: int) -> None:
     """Mutate, load and run; prints the number of each file before it is tried, and a summary at the end."""
     good = tiny.content(horizon=2, components=2, **tiny.NETWORK | {"history": 2, "depth": 1})
+    either = [good, before_1_2(good)]
     outcomes: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "mutated.onnx"
         for number in range(files):
             print(number, flush=True)
             rng = np.random.default_rng([7, number])
-            path.write_bytes(MUTATIONS[number % len(MUTATIONS)](good, rng))
+            path.write_bytes(MUTATIONS[number % len(MUTATIONS)](either[number // len(MUTATIONS) % 2], rng))
             try:
                 use(OnnxWorldModel(path, device="cpu", threads=1), rng)
                 outcomes["ran"] += 1
@@ -65,8 +67,11 @@ def use(model: OnnxWorldModel, rng: np.random.Generator) -> None:
     for length in range(1, model.history + 1):
         for contexts, plans in ((1, 1), (1, 3), (3, 3)):
             context = rng.standard_normal((contexts, length, model.latent_size))
-            actions = rng.uniform(-1, 1, (plans, model.horizon, block))
-            model.rollout(context, rng.uniform(-1, 1, (contexts, length - 1, block)), actions)
+            past, actions = (
+                rng.uniform(-1, 1, shape) for shape in ((contexts, length - 1, block), (plans, model.horizon, block))
+            )
+            for blocks in (model.horizon, 1):
+                model.rollout(context, past, actions[:, :blocks])
     if model.proposes:
         start, goal = rng.standard_normal((2, 3, model.latent_size))
         model.propose(start, goal, rng.uniform(1, 20, (3, 1)))

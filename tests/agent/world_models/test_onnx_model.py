@@ -11,7 +11,6 @@ import pytest
 from agent.planning import make
 from agent.planning.base import Problem
 from agent.world_models import ort as onnx_session
-from agent.world_models.file import graph
 from agent.world_models.onnx import OnnxWorldModel
 from envs.errors import BadInput
 from tests import tiny
@@ -46,19 +45,6 @@ def test_a_shorter_horizon_is_the_beginning_of_a_longer_one(model):
     np.testing.assert_array_equal(
         model.rollout(context, past, actions[:, :2]), model.rollout(context, past, actions)[:, :2]
     )
-
-
-def test_a_single_block_is_computed_alone_where_a_file_allows_it(model):
-    for length in (1, 2, 3):
-        context, past, actions = plans(5, length=length)
-        alone = model.rollout(context, past, actions[:, :1])
-        np.testing.assert_allclose(alone, model.rollout(context, past, actions)[:, :1], atol=1e-6)
-        short, whole = (graph.entry_point(each, f"latents_{length}") for each in (model._short, model._file.model))
-        assert len(short.graph.node) < len(whole.graph.node) / 2
-    joined_otherwise = type(model._short).FromString(model._file.model.SerializeToString())
-    last = next(node for node in joined_otherwise.graph.node if "latents_1" in node.output)
-    last.op_type = "Relu"
-    assert graph.one_block(joined_otherwise, model.metadata) is None
 
 
 @pytest.mark.parametrize("length", [1, 2, 3])

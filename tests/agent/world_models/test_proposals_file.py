@@ -18,7 +18,7 @@ from export import parity
 from export.__main__ import Export, export
 from export.source import read_run
 from tests import tiny
-from tests.agent.world_models.test_model_file import described, edited, refusal
+from tests.agent.world_models.edits import before_1_2, described, edited, refusal
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +72,9 @@ def test_a_proposal_does_not_depend_on_its_neighbours(model):
 
 
 def test_a_file_without_proposals_is_what_it_was_before_there_were_any(good):
-    plain, guided = (model_file.parse(content) for content in (tiny.content(), good))
-    assert (plain.metadata.format, guided.metadata.format) == ("1.0", "1.1")
+    plain = model_file.parse_file(tiny.content())
+    assert model_file.parse_file(described(before_1_2(tiny.content()), format="1.0")).metadata.proposals == 0
+    assert model_file.parse_file(before_1_2(good)).metadata.proposals == 3
     assert "proposals" not in json.loads(plain.model.metadata_props[0].value)
     assert {value.name for value in plain.model.graph.input} == {"pixels", "context", "past_actions", "actions"}
     assert "Log" not in {node.op_type for node in plain.model.graph.node}
@@ -132,7 +133,7 @@ def test_proposals_that_are_not_there_or_damaged_are_refused(tmp_path):
     with pytest.raises(BadInput, match="nowhere"):
         read_run(run, tmp_path / "nowhere")
     (run / "proposals" / "checkpoint.safetensors").write_bytes(b"nonsense")
-    with pytest.raises(BadInput, match="damaged or no checkpoint"):
+    with pytest.raises(BadInput, match="damaged or not a checkpoint"):
         read_run(run)
 
 
@@ -140,7 +141,7 @@ def test_proposals_that_are_not_there_or_damaged_are_refused(tmp_path):
 
 
 def test_metadata_and_graph_must_agree_about_proposals(good):
-    assert "input start is missing" in refusal(described(tiny.content(), proposals=3, format="1.1"))
+    assert "input start is missing" in refusal(described(before_1_2(tiny.content()), proposals=3))
     assert "output proposals is missing" in refusal(described(good, proposals=4))
     for odd in (-1, 65, 1.5, "3", True, [3]):
         assert "proposals" in refusal(described(good, proposals=odd))
@@ -148,7 +149,7 @@ def test_metadata_and_graph_must_agree_about_proposals(good):
 
 
 def test_without_the_metadata_the_entry_point_is_neither_checked_nor_offered(good):
-    assert model_file.parse(described(good, proposals=None)).metadata.proposals == 0
+    assert model_file.parse_file(described(good, proposals=None)).metadata.proposals == 0
 
 
 def node_of(graph, kind):
@@ -205,5 +206,5 @@ def infinite_weight(graph):
 )
 def test_hostile_proposals_are_refused(good, edit, complaint):
     with pytest.raises(BadInput, match=complaint):
-        model_file.parse(edited(good, lambda model: edit(model.graph)))
+        model_file.parse_file(edited(good, lambda model: edit(model.graph)))
     assert refusal(edited(good, lambda model: edit(model.graph)))

@@ -68,6 +68,59 @@ def test_a_model_for_actions_of_another_size_is_refused(monkeypatch):
         world_model.load("simulator", "two-room")
 
 
+class Bare:
+    """A world model of Two-Room with what has no default, and no more."""
+
+    task, image_size, look, sees = "two-room", 64, "fast", "state"
+    action_dim, action_block, history, horizon = 2, 5, 1, 5
+    action_low, action_high, action_mean, action_std = -np.ones(2), np.ones(2), np.zeros(2), np.ones(2)
+    latent_size = cost_size = 2
+
+    def __init__(self, task):
+        pass
+
+    def encode(self, observations):
+        return observations
+
+    def rollout(self, context, past_actions, actions):
+        return np.zeros((*actions.shape[:2], 2))
+
+
+class Unfinished:
+    """Has a task, and promises proposals."""
+
+    task, proposes = "two-room", True
+
+    def __init__(self, task):
+        pass
+
+    def encode(self, observations):
+        return observations
+
+
+def test_a_class_gets_the_defaults_of_what_it_leaves_out():
+    model = world_model.load(f"{__name__}:Bare", "two-room")
+    assert isinstance(model, Bare)
+    assert (model.proposes, model.planner, model.provider, model.sha256) == (False, {}, "CPU", None)
+    with pytest.raises(NotImplementedError, match="does not propose"):
+        model.propose(np.zeros((1, 2)), np.zeros((1, 2)), np.ones((1, 1)))
+
+
+def test_a_class_that_lacks_what_has_no_default_is_refused_in_one_sentence():
+    with pytest.raises(envs.BadInput) as refused:
+        world_model.load(f"{__name__}:Unfinished", "two-room")
+    lacks = (
+        "image_size, look, action_dim, action_low, action_high, action_mean, action_std, action_block, history, "
+        "horizon, latent_size, cost_size, sees, rollout, propose"
+    )
+    assert str(refused.value) == f"{__name__}:Unfinished is not a usable world model: it lacks {lacks}"
+
+
+def test_the_examples_are_found_under_the_names_that_were_published_first():
+    model = world_model.load("agent.examples.two_room_by_hand:TwoRoomByHand", "two-room")
+    assert type(model).__module__ == "agent.world_models.examples.two_room_by_hand"
+
+
 def test_a_world_model_written_by_hand_sees_pixels_and_reaches_its_goals():
     model = world_model.load("agent.world_models.examples.two_room_by_hand:TwoRoomByHand", "two-room")
     task = envs.make("two-room")

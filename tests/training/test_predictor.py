@@ -9,42 +9,16 @@ import torch
 from safetensors.torch import load_file
 
 from envs.errors import BadInput
-from tests.moving_dot import write
-from tests.training.test_training import TINY, go, same_run
-from training.config import Config, Network, Regulariser
+from tests.training.runs import TINY, go, same_run, tensors
+from training.config import Config, Network
 from training.objectives import make
 from training.phases.learner import Learner
 from training.phases.trainer import build
 
-torch.set_num_threads(1)
+pytestmark = pytest.mark.usefixtures("quick")
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    monkeypatch.setattr("training.measures.probes.STEPS", 3)
-    monkeypatch.setattr("training.measures.plots.draw", lambda lines, path, title: path.touch())
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory) -> Config:
-    """A run of six steps."""
-    folder = tmp_path_factory.mktemp("dot")
-    data = write(folder / "dot.h5", episodes=12, steps=40, side=32)
-    config = Config(
-        env="dot", data=data, out=folder / "run", steps=6, batch=8, network=TINY, threads=1,
-        regulariser=Regulariser(directions=16), eval_every=6, checkpoint_every=3,
-    )  # fmt: skip
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("training.measures.plots.draw", lambda lines, path, title: path.touch())
-        go(config)
-    return config
-
-
-def tensors(folder: Path) -> dict[str, torch.Tensor]:
-    return {n: t for n, t in load_file(folder / "checkpoint.safetensors").items() if n.startswith("model.")}
-
-
-def anew(trained: Config, out: Path, **changes) -> Config:
+def keeping_encoder(trained: Config, out: Path, **changes) -> Config:
     """A run that keeps the encoder of `trained`, with windows of six frames and a history of one."""
     network = Network(history=1)
     new = {"out": out, "encoder_from": trained.out, "network": network, "frames": 6, "open_loop": True}
@@ -71,25 +45,25 @@ def test_a_history_as_long_as_the_window_is_one_stretch():
 
 
 def test_an_encoder_that_is_kept_does_not_change_and_the_predictor_does(trained, tmp_path):
-    go(anew(trained, tmp_path / "anew"))
-    before, after = tensors(trained.out), tensors(tmp_path / "anew")
+    go(keeping_encoder(trained, tmp_path / "again"))
+    before, after = tensors(trained.out), tensors(tmp_path / "again")
     for name, tensor in after.items():
         if name.startswith(("model.encoder.", "model.projector.", "model.action_mean")):
             assert torch.equal(tensor, before[name]), name
     assert not torch.equal(after["model.pred_proj.weight"], before["model.pred_proj.weight"])
     assert after["model.predictor.position"].shape[1] == 1
-    config = json.loads((tmp_path / "anew/config.json").read_text())
+    config = json.loads((tmp_path / "again/config.json").read_text())
     assert config["encoder_steps"] == 6
     assert config["network"]["latent"] == TINY.latent
 
 
 def test_such_a_run_resumes_bit_for_bit(trained, tmp_path):
-    go(anew(trained, tmp_path / "whole"))
+    go(keeping_encoder(trained, tmp_path / "whole"))
     for steps in (2, 6):
-        go(anew(trained, tmp_path / "parts", steps=steps, schedule=6))
+        go(keeping_encoder(trained, tmp_path / "parts", steps=steps, schedule=6))
     one, other = (load_file(tmp_path / name / "checkpoint.safetensors") for name in ("whole", "parts"))
     assert all(torch.equal(tensor, other[name]) for name, tensor in one.items())
-    go(anew(trained, tmp_path / "again"))
+    go(keeping_encoder(trained, tmp_path / "again"))
     same_run(tmp_path / "whole", tmp_path / "again")
 
 
@@ -104,21 +78,18 @@ def test_such_a_run_resumes_bit_for_bit(trained, tmp_path):
 )
 def test_what_does_not_fit_is_refused_in_one_sentence(trained, tmp_path, changes, complaint):
     with pytest.raises(BadInput, match=complaint):
-        go(anew(trained, tmp_path / "anew", **changes))
+        go(keeping_encoder(trained, tmp_path / "again", **changes))
 
 
 def test_an_encoder_that_is_kept_twice_has_the_steps_that_made_it(trained, tmp_path):
-    go(anew(trained, tmp_path / "once", steps=2))
+    go(keeping_encoder(trained, tmp_path / "once", steps=2))
     markov = Network(history=1, predictor="markov")
-    go(
-        anew(
-            trained, tmp_path / "twice", steps=3, encoder_from=tmp_path / "once", network=markov, teacher_forcing=False
-        )
-    )
+    changes = {"steps": 3, "encoder_from": tmp_path / "once", "network": markov, "teacher_forcing": False}
+    go(keeping_encoder(trained, tmp_path / "twice", **changes))
 
     assert json.loads((tmp_path / "twice" / "config.json").read_text())["encoder_steps"] == trained.steps
 
 
 def test_training_on_nothing_is_refused_in_one_sentence(trained, tmp_path):
     with pytest.raises(BadInput, match="--no-teacher-forcing leaves nothing to learn from: add --open-loop"):
-        anew(trained, tmp_path / "none", open_loop=False, teacher_forcing=False).check()
+        keeping_encoder(trained, tmp_path / "none", open_loop=False, teacher_forcing=False).check()

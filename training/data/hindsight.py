@@ -1,6 +1,5 @@
-"""How proposals are learned: every later frame of an episode was once the goal of the actions before it."""
+"""Frames with later frames of their episode as goals: each was once the goal of the actions that led to it."""
 
-import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,12 +9,7 @@ from torch import Tensor
 
 from envs.dataset.reader import Dataset
 from envs.errors import BadInput
-from models import Proposals
-from models.proposal_network import Mixture
 from training.data.windows import Windows, rows_of
-
-DISTANCES = (1, 2, 3, 5, 10, 20)
-"""Blocks between a frame and its goal at which proposals are measured."""
 
 
 class Samples(NamedTuple):
@@ -64,7 +58,7 @@ class Hindsight:
         return self.samples(index, nearest + beyond.astype(int))
 
     def apart(self, blocks: int) -> Samples | None:
-        """Up to 2048 frames evenly spaced over all that have a goal so many blocks away, or None."""
+        """Up to 2048 frames, evenly spaced over all that have a goal `blocks` away; None if none has."""
         rows = blocks * self.windows.stride
         fit = np.flatnonzero(self.windows.start + rows <= self.windows.end)
         if not len(fit) or rows > self.farthest:
@@ -86,54 +80,7 @@ def aimed(data: Dataset, episodes: np.ndarray) -> np.ndarray:
     return chosen if len(chosen) else episodes
 
 
-def make_network(latents: Tensor, mean: Tensor, std: Tensor, **settings: float) -> Proposals:
-    """A fresh network for latents like these `(N, D)` and action blocks of this mean and spread `(k*A,)`."""
-    network = Proposals(latents.shape[1], len(mean), **settings)  # type: ignore[arg-type]
-    network.latent_mean.copy_(latents.mean(0))
-    network.latent_std.copy_(latents.std(0).clamp(min=1e-4))
-    network.action_mean.copy_(mean)
-    network.action_std.copy_(std)
-    return network
-
-
 def sample_rows(data: Dataset, episodes: np.ndarray, count: int = 50_000) -> np.ndarray:
     """At most `count` rows of `episodes`, evenly spaced: enough to know how latents spread."""
     rows = rows_of(data, episodes)
     return rows[:: max(1, len(rows) // count)]
-
-
-def loss(network: Proposals, samples: Samples) -> Tensor:
-    """Mean negative log-likelihood, in nats for each number of a block."""
-    return nll(network(*samples[:3]), z_scored(network, samples)).mean() / network.action_size
-
-
-def nll(mixture: Mixture, blocks: Tensor) -> Tensor:
-    """Negative log-likelihood `(B,)` of z-scored blocks `(B, k*A)`."""
-    off = (blocks[:, None] - mixture.means) / mixture.spreads
-    each = -0.5 * (off**2 + math.log(2 * math.pi)) - mixture.spreads.log()
-    return -torch.logsumexp(mixture.weights.log_softmax(1) + each.sum(2), dim=1)
-
-
-@torch.no_grad()
-def measure(network: Proposals, hindsight: Hindsight) -> dict[str, float]:
-    """By blocks to the goal: the likelihood, and the squared error of the likeliest mean (1: no better than a mean)."""
-    training = network.training
-    network.eval()
-    device = network.latent_mean.device
-    measured = {}
-    for blocks in DISTANCES:
-        samples = hindsight.apart(blocks)
-        if samples is None:
-            continue
-        samples = Samples(*(part.to(device) for part in samples))
-        mixture, wanted = network(*samples[:3]), z_scored(network, samples)
-        means = mixture.means[torch.arange(len(wanted)), mixture.weights.argmax(1)]
-        measured[f"error_{blocks}"] = float((means - wanted).square().mean())
-        measured[f"nll_{blocks}"] = float(nll(mixture, wanted).mean() / network.action_size)
-    network.train(training)
-    return measured
-
-
-def z_scored(network: Proposals, samples: Samples) -> Tensor:
-    """Blocks `(B, k*A)` as the network sees them."""
-    return (samples.actions - network.action_mean) / network.action_std

@@ -6,12 +6,13 @@ import pytest
 import torch
 
 from envs.errors import BadInput
-from tests.training.test_training import go, same_run
-from tests.training.test_training_predictor import quick, tensors, trained  # noqa: F401  fixtures
+from tests.training.runs import go, same_run, tensors
 from training.objectives import make
 from training.phases.inverse_head import Inverse
 from training.phases.learner import Learner
 from training.phases.trainer import build
+
+pytestmark = pytest.mark.usefixtures("quick")
 
 
 def test_it_recovers_actions_that_the_latents_show_and_not_those_that_they_hide():
@@ -52,7 +53,7 @@ def test_it_is_one_more_weighted_term_whose_gradient_reaches_the_latents():
     assert torch.autograd.grad(with_it.terms["inverse"], latents)[0].abs().max() > 0
 
 
-def test_a_run_with_it_resumes_as_the_same_run_and_its_model_has_no_head(trained, tmp_path):  # noqa: F811
+def test_a_run_with_it_resumes_as_the_same_run_and_its_model_has_no_head(trained, tmp_path):
     config = dataclasses.replace(trained, inverse=1.0, schedule=6, log_every=3, eval_every=3)
     go(dataclasses.replace(config, out=tmp_path / "whole"))
     for steps in (3, 6):
@@ -64,6 +65,6 @@ def test_a_run_with_it_resumes_as_the_same_run_and_its_model_has_no_head(trained
 
 
 @pytest.mark.parametrize("changes", [{"inverse": -1.0}, {"inverse": 1.0, "encoder_from": "run"}])
-def test_where_it_makes_no_sense_it_is_refused(trained, changes):  # noqa: F811
+def test_where_it_makes_no_sense_it_is_refused(trained, changes):
     with pytest.raises(BadInput, match="--inverse is not negative, and teaches the encoder"):
         dataclasses.replace(trained, **changes).check()
