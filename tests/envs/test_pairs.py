@@ -1,4 +1,4 @@
-"""Evaluation pairs are fresh, unsolved, reproducible and hard for an agent that does not try."""
+"""Evaluation pairs are fresh, unsolved and reproducible."""
 
 import sys
 
@@ -63,7 +63,7 @@ def test_remembered_pairs_are_the_same_and_cost_nothing_the_second_time(tmp_path
     assert [pair[2:] for pair in fresh] == [pair[2:] for pair in second]
 
 
-def test_a_damaged_memory_of_pairs_is_made_anew(tmp_path, monkeypatch):
+def test_a_damaged_memory_of_pairs_is_made_again(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     first = envs.remembered("two-room", 100, 2)
     (file,) = tmp_path.rglob("*.npz")

@@ -1,1 +1,1 @@
-"""Data for training: windows of frames, and latents of a kept encoder."""
+"""Data for training: windows of frames, latents of a kept encoder, and later frames as goals."""
