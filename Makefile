@@ -19,7 +19,7 @@ lint: .venv/full
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# The shipped models of TASK made anew: says beforehand how long it will take, and goes on where it was stopped.
+# The shipped models of TASK from scratch: says how long it will take, and goes on where it was stopped.
 reproduce: .venv/full system
 	$(BIN)/python -m study.reproduce --env $(TASK)
 

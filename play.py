@@ -91,5 +91,10 @@ def main() -> int:
     return 0
 
 
-if __name__ == "__main__":
+def command() -> None:
+    """The installed program."""
     run(main)
+
+
+if __name__ == "__main__":
+    command()

@@ -182,5 +182,10 @@ def main() -> int:
     return 1 if result["failed"] else 0
 
 
-if __name__ == "__main__":
+def command() -> None:
+    """The installed program."""
     run(main)
+
+
+if __name__ == "__main__":
+    command()

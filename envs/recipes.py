@@ -58,7 +58,8 @@ def apply(settings: Settings, task: str, section: str) -> Settings:
 
 def _keys(settings: Any) -> dict[str, Any]:
     """Every key of a dataclass and of those inside it, with its type."""
-    hints, keys = get_type_hints(type(settings)), {}
+    hints = get_type_hints(type(settings))
+    keys: dict[str, Any] = {}
     for field in dataclasses.fields(settings):
         value = getattr(settings, field.name)
         keys |= _keys(value) if dataclasses.is_dataclass(value) else {field.name: hints[field.name]}

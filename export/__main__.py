@@ -99,5 +99,10 @@ def main() -> None:
     print(f"{settings.out} is ready: python play.py --model {settings.out}")
 
 
-if __name__ == "__main__":
+def command() -> None:
+    """The installed program."""
     run(main)
+
+
+if __name__ == "__main__":
+    command()

@@ -27,5 +27,10 @@ def main(arguments: list[str] | None = None) -> int:
             torch.distributed.destroy_process_group()
 
 
-if __name__ == "__main__":
+def command() -> None:
+    """The installed program."""
     run(main)
+
+
+if __name__ == "__main__":
+    command()
