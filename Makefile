@@ -9,7 +9,7 @@ SYSTEM := libegl1 libosmesa6 libgl1 xvfb chromium
 setup: .venv/base
 
 play: .venv/base
-	$(BIN)/python play.py --env $(TASK) --model qqworld.onnx
+	$(BIN)/python play.py --env $(TASK) --model pretrained/$(TASK)/qqworld.onnx
 
 test: .venv/full system
 	$(BIN)/python -m pytest -n 2

@@ -70,7 +70,9 @@ def play(settings: Play) -> None:
         if not on_screen and not settings.headless:
             print("there is no display, so what the window would show goes into a video")
         if agent.model and agent.planner:
-            print(f"{env}: {settings.model} on {agent.model.provider}, planner {agent.planner.name}")
+            print(
+                f"{env}: {agent.model.path or settings.model} on {agent.model.provider}, planner {agent.planner.name}"
+            )
         window = Window(Viewer(playback, Path(), recording=video)) if on_screen else None
         try:
             window.run() if window else run_headless(playback)

@@ -87,6 +87,7 @@ class Evaluate:
         how, models = self.episode, {}
         for name in self.model:
             agent = make_planning_agent(how, load_model(how, name, self.threads))
+            print(f"{how.env}: {agent.model.path or name} on {agent.model.provider}, planner {agent.planner.name}")
             models[name] = {"sha256": agent.model.sha256, "planner": settings_of(agent.planner)}
         return {
             "task": how.env,

@@ -1,9 +1,10 @@
 """Collect a dataset with a task's data policy.
 
-    python -m envs.collect --env pusht --episodes 3000 --out data/pusht.h5 --seed 0 --workers 2
+    python -m envs.collect --env pusht
 
-The file's content depends on the settings only, not on the number of workers or on interruptions: stopped at any
-moment, the same command goes on. Beside the file a contact sheet (PNG) shows the first episodes.
+collects what recipes/pusht.toml asks for into data/pusht.h5. The file's content depends on the settings only, not on
+the number of workers or on interruptions: stopped at any moment, the same command goes on. Beside the file a contact
+sheet (PNG) shows the first episodes.
 """
 
 import multiprocessing
@@ -26,11 +27,12 @@ import numpy as np
 from tqdm import tqdm
 
 import envs
+from envs import recipes
 from envs.base import Task
 from envs.dataset.layout import ACTION, PIXELS, PROPRIO, STATE, Attributes, Layout, Look
 from envs.dataset.reader import open_dataset
 from envs.dataset.writer import Writer, create, differences, disk_error, finished
-from envs.errors import BadInput, parse_command_line, run
+from envs.errors import BadInput, flag_of, parse_command_line, run
 
 COLLECTOR = 3  # goes up when the same settings give other data
 LIBRARIES = ("numpy", "opencv-python-headless", "pymunk", "mujoco", "dm-control", "ogbench")
@@ -45,14 +47,14 @@ class Collect:
 
     env: str
     """Task: two-room, pusht, reacher or cube."""
-    out: Path
-    """The HDF5 file to write."""
+    out: Path | None = None
+    """The HDF5 file to write (default: data/TASK.h5)."""
     episodes: int = 1000
     """Episodes to collect."""
     seed: int = 0
     """Seed; the same seed gives the same file."""
-    workers: int = 1
-    """Processes that simulate and render."""
+    workers: int | None = None
+    """Processes that simulate and render (default: one a core)."""
     steps: int | None = None
     """Control steps of an episode; default: the task's own number."""
     every: int = 1
@@ -68,10 +70,15 @@ class Collect:
     overwrite: bool = False
     """Delete what is at OUT and start again."""
 
+    @property
+    def path(self) -> Path:
+        """The file to write."""
+        return self.out or recipes.data_path(self.env)
+
     def check(self) -> None:
         """Refuse numbers that make no sense."""
         for name, least in (("episodes", 1), ("seed", 0), ("workers", 1), ("every", 1), ("stray_every", 1)):
-            if getattr(self, name) < least:
+            if (value := getattr(self, name)) is not None and value < least:
                 raise BadInput(f"--{name.replace('_', '-')} must be at least {least}, got {getattr(self, name)}")
         if not 0 <= self.stray < 1:
             raise BadInput(f"--stray is a share from 0 up to, but not including, 1, got {self.stray}")
@@ -123,7 +130,7 @@ class Collect:
 def collect(settings: Collect, progress: bool = True) -> str:
     """Collect (or go on collecting) a dataset and return the summary of it."""
     settings.check()
-    task, out = settings.make_task(), settings.out
+    task, out = settings.make_task(), settings.path
     layout, attributes = settings.layout(task), settings.attributes(task)
     partial = out.with_name(out.name + ".partial")
     if settings.overwrite:
@@ -163,20 +170,19 @@ def _fill(settings: Collect, path: Path, todo: list[int], layout: Layout, progre
 
 def _episodes(settings: Collect, path: Path, todo: list[int]) -> Iterator[int]:
     """Record the episodes `todo`, here or in worker processes, and yield each when it is safely in the file."""
-    if settings.workers == 1:
+    workers = settings.workers or os.cpu_count() or 1
+    if workers == 1:
         recorder = Recorder(settings, path)
         for episode in todo:
             yield recorder.record(episode)
         recorder.writer.close()
         return
-    with ProcessPoolExecutor(
-        settings.workers, multiprocessing.get_context("spawn"), _start_worker, (settings, path)
-    ) as pool:
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start_worker, (settings, path)) as pool:
         pending: set[Future[int]] = set()
         queue = deque(todo)
         try:
             while queue or pending:
-                while queue and len(pending) < 2 * settings.workers:
+                while queue and len(pending) < 2 * workers:
                     pending.add(pool.submit(_record, queue.popleft()))
                 done, pending = wait(pending, return_when=FIRST_COMPLETED)
                 yield from (future.result() for future in done)
@@ -260,12 +266,13 @@ def contact_sheet(path: Path, side: int = 128) -> np.ndarray:
 
 
 def main() -> int:
-    settings = parse_command_line(Collect, __doc__)
+    env = flag_of("env")
+    settings = parse_command_line(Collect, __doc__, default=recipes.apply(Collect(env), env, "data") if env else None)
     started = time.perf_counter()
     try:
         text = collect(settings)
     except KeyboardInterrupt:
-        print(f"stopped: run the same command again to go on with {settings.out}", file=sys.stderr)
+        print(f"stopped: run the same command again to go on with {settings.path}", file=sys.stderr)
         return 130
     print(text)
     print(f"{time.perf_counter() - started:.1f} s in all")

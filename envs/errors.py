@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -25,23 +26,47 @@ def run(main: Callable[[], int | None]) -> None:
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
+    except BrokenPipeError:  # whoever read the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
 
 
-def parse_command_line(settings: type[Settings], doc: str | None, arguments: Sequence[str] | None = None) -> Settings:
+def parse_command_line(
+    settings: type[Settings],
+    doc: str | None,
+    arguments: Sequence[str] | None = None,
+    default: Settings | None = None,
+) -> Settings:
     """The command line as a `settings` dataclass; `--help` is its manual, and a word it does not know is bad input.
 
-    Flags of a dataclass inside `settings` have no prefix.
+    Flags of a dataclass inside `settings` have no prefix. What no flag says is as in `default`.
     """
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
-            return tyro.cli(
-                settings, prog=_program(), description=doc, args=arguments, config=(tyro.conf.OmitArgPrefixes,)
+            return tyro.cli(  # type: ignore[return-value]  # a default of None is no default
+                settings,
+                prog=_program(),
+                description=doc,
+                args=arguments,
+                default=default,
+                config=(tyro.conf.OmitArgPrefixes,),
             )
     except SystemExit as stop:
         if not stop.code:
             raise
         raise BadInput(_sentence(said.getvalue())) from None
+
+
+def flag_of(name: str, arguments: Sequence[str] | None = None) -> str | None:
+    """What a command line says after `--name`, before it is parsed: defaults may depend on it."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        if word == f"--{name}":
+            return following
+        if word.startswith(f"--{name}="):
+            return word.partition("=")[2]
+    return None
 
 
 def _program() -> str:

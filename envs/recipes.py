@@ -13,9 +13,21 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from envs.errors import BadInput
 
 FOLDER = Path(__file__).parent.parent / "recipes"
+MINUTES = "minutes"
+"""Key of a section: how long its command takes on two cores."""
 SECTIONS = ("data", "encoder", "predictor", "proposals", "planner", "measure")
 
 Settings = TypeVar("Settings")
+
+
+def data_path(task: str) -> Path:
+    """Where a task's data is collected, unless a command says otherwise."""
+    return Path("data") / f"{task}.h5"
+
+
+def run_path(task: str, objective: str) -> Path:
+    """Where a task's models are trained, unless a command says otherwise."""
+    return Path("runs") / (task if objective == "qqworld" else f"{task}-{objective}")
 
 
 def path_of(task: str) -> Path:
@@ -40,12 +52,26 @@ def read(task: str) -> dict[str, dict[str, Any]]:
     return recipe
 
 
+def minutes(task: str) -> dict[str, float]:
+    """How long each section's command takes on two cores, where the recipe says it."""
+    found = {section: table[MINUTES] for section, table in read(task).items() if MINUTES in table}
+    for section, value in found.items():
+        if not fits(value, float):
+            raise BadInput(f"{path_of(task)} has [{section}] {MINUTES} = {value!r}, which must be a number")
+    return found
+
+
+def planner(task: str) -> dict[str, Any]:
+    """Name and settings of the planner that the task's models are shipped with; empty for a task without a recipe."""
+    return dict(read(task)["planner"])
+
+
 def apply(settings: Settings, task: str, section: str) -> Settings:
     """`settings`, a dataclass, with a section of the task's recipe in place of its values.
 
     Keys of dataclasses inside `settings` stand in the section without a prefix, as on the command line.
     """
-    table = read(task)[section]
+    table = {key: value for key, value in read(task)[section].items() if key != MINUTES}
     known = _keys(settings)
     for key, value in table.items():
         where = f"{path_of(task)} has [{section}] {key}"
@@ -87,6 +113,8 @@ def fits(value: Any, kind: Any) -> bool:
         return value in inside
     if origin is tuple:
         return isinstance(value, list) and all(fits(item, inside[0]) for item in value)
+    if origin is dict:
+        return isinstance(value, dict)
     if kind is float:
         return isinstance(value, int | float) and not isinstance(value, bool)
     if kind is Path:

@@ -5,8 +5,8 @@ proposals of actions on its latents.
 setting of the preset changed.
 """
 
-from models.presets import PRESETS, Compact, Paper, build, settings
+from models.presets import PRESETS, Compact, CompactTransformer, Paper, build, settings
 from models.proposal_network import Proposals
 from models.world_model import WorldModel
 
-__all__ = ["PRESETS", "Compact", "Paper", "Proposals", "WorldModel", "build", "settings"]
+__all__ = ["PRESETS", "Compact", "CompactTransformer", "Paper", "Proposals", "WorldModel", "build", "settings"]

@@ -1,4 +1,4 @@
-"""Named networks: `paper` is LeWM's to the letter, `compact` is made for two CPU cores."""
+"""Named networks: `paper` is LeWM's to the letter, `compact` is what we ship, made for two CPU cores."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -48,32 +48,32 @@ class Paper:
 
 @dataclass(frozen=True)
 class Compact:
-    """A strided convolutional encoder on 64 px and a small residual predictor: trains and plans on two CPU cores."""
+    """A small encoder that reads feature maps by their moments, and a plain residual predictor."""
 
     image_size: int = 64
-    latent: int = 192
+    latent: int = 48
     history: int = 3
     action_block: int = 5
-    encoder: Literal["strides", "moments"] = "strides"
-    """Strided convolutions whose features are read as they are, or convolutions read by their spatial moments."""
-    channels: tuple[int, ...] = (16, 32, 64, 128)
+    encoder: Literal["strides", "moments"] = "moments"
+    """Convolutions read by their spatial moments, or strided ones whose features are read as they are."""
+    channels: tuple[int, ...] = (16, 32)
     """Output channels of each stage of the encoder."""
-    stem: int = 2
+    stem: int = 4
     """Stride of the first stage; the others stride by 2, or not at all where moments are taken."""
-    hidden: int = 256
+    hidden: int = 512
     """Width of the encoder's last hidden layer."""
-    predictor: Literal["transformer", "markov"] = "transformer"
-    """Attention over the last few latents, or a plain network of them."""
-    width: int = 192
+    predictor: Literal["transformer", "markov"] = "markov"
+    """A plain network of the last few latents, or attention over them."""
+    width: int = 512
     """Width of the predictor."""
-    depth: int = 2
-    """Blocks of the transformer, or hidden layers of the plain network."""
+    depth: int = 3
+    """Hidden layers of the plain network, or blocks of the transformer."""
     heads: int = 4
     """Attention heads of the transformer."""
     mlp: int = 768
     """Hidden width of the transformer's MLPs."""
-    dropout: float = 0.1
-    activation: Literal["gelu", "relu", "silu"] = "gelu"
+    dropout: float = 0.0
+    activation: Literal["gelu", "relu", "silu"] = "relu"
     """Nonlinearity of the encoder."""
     residual: bool = True
     """Predict the change of the latent; without it latents become fast functions of the agent alone."""
@@ -81,7 +81,8 @@ class Compact:
     def build(self, action_dim: int) -> WorldModel:
         moments = self.encoder == "moments"
         cell = self.stem if moments else self.stem * 2 ** (len(self.channels) - 1)
-        if self.image_size % cell or self.width % self.heads:
+        attends = self.predictor == "transformer"
+        if self.image_size % cell or (attends and self.width % self.heads):
             raise ValueError(
                 f"the compact preset shrinks the picture {cell} times and splits its width over {self.heads} heads: "
                 f"{self.image_size} px and width {self.width} do not divide"
@@ -122,7 +123,27 @@ class Compact:
         )  # fmt: skip
 
 
-PRESETS: dict[str, type[Paper] | type[Compact]] = {"paper": Paper, "compact": Compact}
+@dataclass(frozen=True)
+class CompactTransformer(Compact):
+    """A strided convolutional encoder and a small causal transformer: LeWM's idea at the size of two CPU cores."""
+
+    latent: int = 192
+    encoder: Literal["strides", "moments"] = "strides"
+    channels: tuple[int, ...] = (16, 32, 64, 128)
+    stem: int = 2
+    hidden: int = 256
+    predictor: Literal["transformer", "markov"] = "transformer"
+    width: int = 192
+    depth: int = 2
+    dropout: float = 0.1
+    activation: Literal["gelu", "relu", "silu"] = "gelu"
+
+
+PRESETS: dict[str, type[Paper] | type[Compact]] = {
+    "compact": Compact,
+    "compact-transformer": CompactTransformer,
+    "paper": Paper,
+}
 
 
 def settings(preset: str, **changes: Any) -> dict[str, Any]:

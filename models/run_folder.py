@@ -21,8 +21,8 @@ from models.proposal_network import Proposals
 from models.world_model import WorldModel
 
 CONFIG, METRICS, CHECKPOINT = "config.json", "metrics.jsonl", "checkpoint.safetensors"
-PROPOSALS = "proposals"
-"""Folder inside a run folder, with the same files: proposals that were learned on its latents."""
+ENCODER, PROPOSALS = "encoder", "proposals"
+"""Folders inside a run folder, with the same files: the run that trained its encoder, and proposals on its latents."""
 MODEL, OPTIMISER = "model.", "optimiser."
 """How the names of the world model's and of the optimiser's tensors begin in a checkpoint."""
 
@@ -86,7 +86,7 @@ def read_proposals(run: Path, model: WorldModel, folder: Path | None = None) -> 
         if learned_on["encoder"] != model.encoder_fingerprint():
             raise BadInput(
                 f"the proposals in {folder} belong to another encoder, of a run at step {learned_on['step']}: "
-                "delete them and run `python -m training.propose` again"
+                "delete them and train them again (`python -m training.train --phases proposals`)"
             )
         proposals = Proposals(**config["network"])
         _, tensors = read_checkpoint(folder)

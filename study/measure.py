@@ -1,22 +1,26 @@
-"""Measure the shipped models of a task with every planner, on near and far goals: the table in the README.
+"""Measure the shipped models of a task with every planner, on near and far goals: the tables in docs/results.
 
     python -m study.measure --env pusht          or: make results TASK=pusht
 
 Each planner and distance has a folder of its own below docs/results; what is finished stays, and the same command goes
-on. The settings are those in pretrained/recipes.toml: `measure` for all goals and, on top of it, `far` for those
-farther away than the planners were chosen for.
+on. The settings are those of [measure] in recipes/TASK.toml: `planners` for all goals and, on top of it, `far` for
+goals farther away than the planners were chosen for.
 """
 
+import json
+import os
 import shlex
-import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from envs import TASKS
+from agent.world_models.registry import PRETRAINED
+from envs import OFFSET, recipes
 from envs.errors import BadInput, parse_command_line, run
-from envs.evaluation_pairs import OFFSET
-from study.reproduce import MEASURED, OBJECTIVES, RECIPES, carry_out, python
+from study.reproduce import OBJECTIVES, carry_out, checked, python
+
+MEASURED = "--episodes 50 --seeds 0 1 2 3 4 5 --workers 2"
 
 
 @dataclass(frozen=True)
@@ -31,27 +35,45 @@ class Measure:
     """Only say what would be run."""
 
 
-def evaluations(recipe: dict[str, Any], env: str, out: Path) -> list[list[str]]:
+@dataclass(frozen=True)
+class Measurements:
+    """The section [measure] of a recipe."""
+
+    offsets: tuple[int, ...] = (OFFSET,)
+    """Steps of the data policy between start and goal."""
+    planners: dict[str, Any] = field(default_factory=dict)
+    """Planner to its settings; those that the file keeps are changed only where this says so."""
+    far: dict[str, Any] = field(default_factory=dict)
+    """What goals farther than the first offset change."""
+
+
+def evaluations(measurements: Measurements, env: str, out: Path) -> list[list[str]]:
     """The commands that evaluate a task; the first planner's also runs the agents that do not plan."""
-    commands: list[list[str]] = []
-    for offset in recipe["offsets"]:
-        for number, (planner, near) in enumerate(recipe["measure"].items()):
-            settings = f"{near} {recipe['far'].get(planner, '') if offset > OFFSET else ''}".strip()
-            models = [f"{objective}.onnx" for objective in OBJECTIVES]
-            words = ["--env", env, "--model", *models, "--planner", planner, "--offset", str(offset), MEASURED]
-            words += ["--plan", settings] if settings else []
+    models = [os.path.relpath(PRETRAINED / env / f"{objective}.onnx") for objective in OBJECTIVES]
+    found: list[list[str]] = []
+    for offset in measurements.offsets:
+        for number, (planner, near) in enumerate(measurements.planners.items()):
+            plan = assignments(near | (measurements.far.get(planner, {}) if offset > OFFSET else {}))
+            words = ["--env", env, "--model", *models, "--planner", planner, "--offset", str(offset), *MEASURED.split()]
+            words += ["--plan", *plan] if plan else []
             words += ["--agents"] if number else []
-            commands.append(python("agent.evaluate", *words, "--out", str(out / env / f"{planner}-{offset}")))
-    return commands
+            found.append(python("agent.evaluate", *words, "--out", str(out / env / f"{planner}-{offset}")))
+    return found
+
+
+def assignments(settings: Mapping[str, Any]) -> list[str]:
+    """Settings as `--plan` takes them."""
+    return [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in settings.items()]
 
 
 def main() -> int:
     settings = parse_command_line(Measure, __doc__)
-    if settings.env not in TASKS:
-        raise BadInput(f"unknown task '{settings.env}': choose one of {', '.join(TASKS)}")
-    commands = evaluations(tomllib.loads(RECIPES.read_text())[settings.env], settings.env, settings.out)
-    print(*map(shlex.join, commands), sep="\n", flush=True)
-    return 0 if settings.dry_run else carry_out(commands)
+    measurements = recipes.apply(Measurements(), checked(settings.env), "measure")
+    if not measurements.planners:
+        raise BadInput(f"{recipes.path_of(settings.env)} names no planners in [measure]: there is nothing to measure")
+    todo = evaluations(measurements, settings.env, settings.out)
+    print(*map(shlex.join, todo), sep="\n", flush=True)
+    return 0 if settings.dry_run else carry_out(todo)
 
 
 if __name__ == "__main__":

@@ -25,8 +25,8 @@ FORBIDDEN = {
     "export": {"training", "study"},
 }
 """Room or sub-room to the packages and modules that nothing in it may import."""
-ENVS_FOR_LEARNERS = {"envs.errors", "envs.dataset"}
-"""What `models` and `training` may import of `envs`: its errors and the dataset format."""
+ENVS_FOR_LEARNERS = {"envs.errors", "envs.dataset", "envs.recipes"}
+"""What `models` and `training` may import of `envs`: errors, the dataset format and recipes."""
 SOURCE = ("agent", "envs", "models", "training", "export", "study")
 MOST_LINES, MOST_MODULES = 300, 14
 
@@ -91,7 +91,7 @@ def test_a_forbidden_import_is_noticed(room, line, tmp_path):
 def test_what_a_learner_may_read_of_envs_is_let_through(tmp_path):
     (tmp_path / "training").mkdir()
     (tmp_path / "training" / "module.py").write_text(
-        "from envs.errors import BadInput\nfrom envs.dataset.reader import open_dataset\nfrom envs.dataset import layout\n"
+        "from envs.errors import BadInput\nfrom envs.dataset import layout\nfrom envs.recipes import apply\n"
     )
 
     assert trespasses("training", tmp_path) == []

@@ -104,7 +104,7 @@ def run_folder(folder: Path, **settings) -> Path:
 
 
 def _write_proposals(folder: Path, network: models.Proposals, encoder: str) -> None:
-    """A folder of proposals as `training.propose` writes it."""
+    """A folder of proposals as the trainer writes it."""
     sizes = {"latent": network.latent, "action_size": network.action_size, "components": network.components}
     config = {
         "network": sizes | {"width": 16, "depth": 2, "dropout": 0.1},

@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 import models
+from envs import recipes
 from envs.errors import BadInput
 from models.run_folder import read_config
 from training import objectives
 
 COMPACT_LR = 1e-3
+WEIGHT_DECAY = 1e-3
+Phase = Literal["encoder", "predictor", "proposals", "joint"]
 
 
 @dataclass(frozen=True)
@@ -53,33 +56,54 @@ class Network:
 class Regulariser:
     """Changes to the objective; default: as published for the task."""
 
+    strength: float | None = None
+    """Weight of mean-QQ that pulls as strongly near a Gaussian: regularisers are compared at equal strength."""
     weight: float | None = None
-    """Weight of the regulariser."""
+    """The regulariser's own weight, in place of --strength."""
     directions: int | None = None
     """Random directions per step, for objectives that project."""
     reduction: Literal["sum", "mean"] | None = None
     """qqworld: sum or mean over the batch."""
     queue: int | None = None
-    """qqworld: previous batches kept for ranking."""
+    """qqworld: previous batches kept for ranking (the paper's queue length is one more: it counts the current one)."""
+    targets: Literal["plain", "corrected"] | None = None
+    """qqworld: Gaussian quantiles as published, or corrected for the bias of a finite batch."""
+
+
+@dataclass(frozen=True)
+class Proposing:
+    """What proposals have besides."""
+
+    kind: Literal["mixture", "mean"] = "mixture"
+    """Proposals: a mixture of Gaussians, or one mean action block (regression)."""
+    components: int = 5
+    """Proposals: Gaussians of the mixture."""
+    reach: int = 100
+    """Proposals: control steps from a frame to its goal, at most."""
+    straying: bool = False
+    """Proposals: learn from episodes that stray too; without it only from those that do not, if the data has any."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """One training run."""
+    """One phase of training."""
 
     env: str
     """Task the data must be of: two-room, pusht, reacher or cube."""
-    data: Path
-    """Dataset file (HDF5), from `python -m envs.collect` or published by LeWM."""
-    out: Path
-    """Run folder; if it holds this run already, training goes on from its last checkpoint."""
+    data: Path | None = None
+    """Dataset file (HDF5), from `python -m envs.collect` or published by LeWM (default: data/TASK.h5)."""
+    out: Path | None = None
+    """Run folder (default: runs/TASK, with the objective's name if it is not qqworld). What is finished in it stays."""
+    phases: tuple[Phase, ...] = ()
+    """What to train, in turn: encoder (with a predictor to teach it), predictor (again, alone, on the kept encoder) and
+    proposals; or joint, encoder and predictor in one run (default: the first three for compact, joint for others)."""
     objective: str = "qqworld"
     """qqworld, lewm, vicreg, pldm, visreg, sub-jepa, sd-jepa, smwm or none."""
     preset: str = "compact"
-    """compact (64 px, for CPUs) or paper (LeWM's network, 224 px)."""
+    """compact (what we ship), compact-transformer, or paper (LeWM's network, 224 px)."""
     encoder_from: Path | None = None
     """Run whose encoder is kept as it is: only the predictor learns, on latents that are computed once. The network is
-    that run's but for what is changed here."""
+    that run's but for what is changed here (default for the phase predictor: OUT/encoder)."""
     open_loop: bool = False
     """Let the prediction error also count predictions that roll on from a window's first frame alone."""
     teacher_forcing: bool = True
@@ -98,14 +122,15 @@ class Config:
     """Peak learning rate; the objective's published one for paper, 1e-3 for compact."""
     warmup: float = 0.01
     """Share of the schedule with a rising learning rate; a cosine to 0 follows."""
-    weight_decay: float = 1e-3
-    """AdamW's weight decay, on every parameter."""
+    weight_decay: float | None = None
+    """AdamW's weight decay, on every parameter (default: 1e-3, for proposals 1e-2)."""
     clip: float = 1.0
     """Largest global gradient norm."""
     seed: int = 0
     """Seed of weights, order, dropout and directions; the split is the same for all seeds."""
     network: Network = field(default_factory=Network)
     regulariser: Regulariser = field(default_factory=Regulariser)
+    proposing: Proposing = field(default_factory=Proposing)
     device: str = "auto"
     """auto, cpu or cuda."""
     threads: int | None = None
@@ -120,6 +145,16 @@ class Config:
     """Steps between two measurements on held-out episodes."""
     checkpoint_every: int = 500
     """Steps between two checkpoints: what a kill can cost at most."""
+
+    @property
+    def data_path(self) -> Path:
+        """The dataset file."""
+        return self.data or recipes.data_path(self.env)
+
+    @property
+    def folder(self) -> Path:
+        """The run folder."""
+        return self.out or recipes.run_path(self.env, self.objective)
 
     def check(self) -> None:
         """Refuse numbers that make no sense."""
@@ -159,9 +194,22 @@ class Config:
 
     def make_objective(self, **sizes: int) -> objectives.Objective:
         """The objective, with the settings published for the task unless this run changes them."""
-        objective = objectives.make(self.objective, task=self.env, **_given(self.regulariser), **sizes)
+        settings = _given(self.regulariser)
+        strength = settings.pop("strength", None)
+        if strength is not None and "weight" not in settings:
+            try:
+                settings["weight"] = objectives.kind_of(self.objective).weight_of(strength, self.batch)
+            except ValueError as error:
+                raise BadInput(f"the objective {self.objective} {error}") from None
+            if settings.get("reduction") == "sum":
+                settings["weight"] /= self.batch
+        objective = objectives.make(self.objective, task=self.env, **settings, **sizes)
         objective.frames = self.frames or objective.frames
         return objective
+
+    def decay(self) -> float:
+        """AdamW's weight decay."""
+        return WEIGHT_DECAY if self.weight_decay is None else self.weight_decay
 
     def peak_lr(self) -> float:
         """The learning rate after warm-up."""

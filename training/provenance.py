@@ -23,7 +23,7 @@ def describe(config: Config, data: Dataset, learner: Learner, network: dict[str,
     chosen = {
         field.name: getattr(config, field.name)
         for field in dataclasses.fields(config)
-        if field.name not in ("data", "out", "network")
+        if field.name not in ("data", "out", "network", "phases", "proposing")
     }
     inherited = config.inherited()
     return _plain(
@@ -31,6 +31,7 @@ def describe(config: Config, data: Dataset, learner: Learner, network: dict[str,
             **chosen,
             "schedule": config.schedule or config.steps,
             "lr": config.peak_lr(),
+            "weight_decay": config.decay(),
             "regulariser": learner.objective.settings,
             "network": network,
             "encoder_steps": inherited.get("encoder_steps") or inherited.get("steps"),
@@ -39,7 +40,7 @@ def describe(config: Config, data: Dataset, learner: Learner, network: dict[str,
             "action_mean": learner.model.action_mean.tolist(),
             "action_std": learner.model.action_std.tolist(),
             "data": {
-                "path": config.data,
+                "path": config.data_path,
                 "fingerprint": data.fingerprint,
                 "task": data.task,
                 "look": data.look,

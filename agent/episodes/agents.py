@@ -218,7 +218,7 @@ def check_fit(model: WorldModel, planner: Planner) -> None:
     if planner.needs_proposals and not model.proposes:
         raise BadInput(
             f"planner {planner.name} needs a model with proposals: choose another, or train them with "
-            "`python -m training.propose` and export again"
+            "`python -m training.train --phases proposals` and export again"
         )
 
 

@@ -50,6 +50,8 @@ class WorldModel(Protocol):
     """What it runs on, in a few words."""
     sha256: str | None = None
     """The file's digest; None for a model that is not a file."""
+    path: str | None = None
+    """Where the file is, as people read it; None for a model that is not a file."""
 
     def encode(self, observations: np.ndarray) -> np.ndarray:
         """Pictures uint8 `(B, size, size, 3)` (or states `(B, S)`) to latents float32 (or float64) `(B, D)`."""

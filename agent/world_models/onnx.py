@@ -42,6 +42,7 @@ class OnnxWorldModel(WorldModel):
         self.proposes = about.proposals > 0
         self.planner = dict(about.planner)
         self.sha256 = self._file.sha256
+        self.path = _readable(Path(path))
         self._entry("latent")
         self.provider = str(self._opener)  # known once a session is open
 
@@ -123,3 +124,9 @@ class OnnxWorldModel(WorldModel):
             workers = self._opener.threads if rows and output != "proposals" and self._opener.device == "cpu" else 1
             self._entries[output] = EntryPoint(session, self._opener.device, output, workers)
         return self._entries[output]
+
+
+def _readable(path: Path) -> str:
+    """A path below this folder without it, another one in full."""
+    whole, here = path.resolve(), Path.cwd()
+    return str(whole.relative_to(here) if whole.is_relative_to(here) else whole)

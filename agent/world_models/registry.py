@@ -8,6 +8,7 @@ from typing import Any
 
 import envs
 from agent.world_models.base import WorldModel
+from agent.world_models.file import read
 from envs import BadInput, Task
 
 PRETRAINED = Path(__file__).parents[2] / "pretrained"
@@ -40,10 +41,16 @@ def load(model: str, task: Task | str, device: str = "auto", threads: int | None
 
 
 def find(model: str, task: str) -> Path | None:
-    """The file that `model` names, here or under `pretrained/<task>/`; None when it names a class."""
-    for file in (Path(model), PRETRAINED / task / model):
-        if file.is_file():
-            return file
+    """The file that `model` names, here or under `pretrained/<task>/`; None when it names a class.
+
+    A bare name means the file of that name here, unless it is a model of another task and one of this task is shipped.
+    """
+    here, shipped_file = Path(model), PRETRAINED / task / model
+    if here.is_file():
+        bare = here.name == model and shipped_file.is_file()
+        return shipped_file if bare and read(here).metadata.task != task else here
+    if shipped_file.is_file():
+        return shipped_file
     if ":" in model or model == "simulator":
         return None
     shipped = ", ".join(sorted(file.name for file in (PRETRAINED / task).glob("*.onnx"))) or "none"

@@ -23,7 +23,7 @@ def call(command: str, *words: str) -> subprocess.CompletedProcess:
 
 
 def test_the_published_commands_are_among_them():
-    published = ("agent.bench", "agent.evaluate", "envs.collect", "export", "training.train", "training.propose")
+    published = ("agent.bench", "agent.evaluate", "envs.collect", "export", "training.train")
     assert {f"-m {name}" for name in published} < set(commands())
 
 

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from training.objectives import lewm, qqworld
+from training.objectives.targets import quantiles
 
 torch.set_num_threads(1)  # the test workers already share the cores
 
@@ -18,7 +19,7 @@ def pull(statistic, bulk: torch.Tensor, outlier: float) -> float:
 
 
 def normal_quantiles(count: int) -> torch.Tensor:
-    return qqworld.quantiles(count)
+    return quantiles(count)
 
 
 # ---- Proposition 1: the restoring force of Epps-Pulley vanishes ------------------------------------------------------

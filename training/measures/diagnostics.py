@@ -4,8 +4,9 @@ import torch
 from scipy.stats import chi2
 from torch import Tensor
 
-from training.objectives import lewm, qqworld
+from training.objectives import lewm
 from training.objectives.base import directions
+from training.objectives.targets import quantiles
 
 CHUNK = 2**22  # projected numbers at a time: keeps 20,000 latents x 6,144 directions within 100 MB
 
@@ -20,11 +21,11 @@ def normality(latents: Tensor, slices: int = 512, seed: int = 0) -> dict[str, fl
     count, size = latents.shape
     units = directions(slices, size, torch.Generator().manual_seed(seed), latents)
     levels = (torch.arange(count, device=latents.device) + 0.5)[:, None] / count
-    quantiles = qqworld.quantiles(count).to(latents)[:, None]
+    normal = quantiles(count).to(latents)[:, None]
     totals = torch.zeros(3, dtype=torch.float64)
     for part in units.split(max(1, CHUNK // count)):
         x = (latents @ part.T).sort(dim=0).values
-        rmse = (x - quantiles).square().mean(0).sqrt()
+        rmse = (x - normal).square().mean(0).sqrt()
         gap = (torch.special.ndtr(x) - levels).abs().amax(0) + 0.5 / count
         totals += torch.stack([rmse.sum(), gap.sum(), lewm.statistic(x).sum()]).double().cpu()
     rmse_mean, ks, ep = (totals / slices).tolist()

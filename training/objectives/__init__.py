@@ -31,11 +31,16 @@ OBJECTIVES: dict[str, type[Objective]] = {
 }
 
 
-def make(name: str, task: str | None = None, **settings: Any) -> Objective:
-    """The objective called `name` with the settings published for `task`, unless `settings` say otherwise."""
+def kind_of(name: str) -> type[Objective]:
+    """The class of the objective called `name`."""
     if name not in OBJECTIVES:
         raise BadInput(f"unknown objective '{name}': choose one of {', '.join(OBJECTIVES)}")
-    kind = OBJECTIVES[name]
+    return OBJECTIVES[name]
+
+
+def make(name: str, task: str | None = None, **settings: Any) -> Objective:
+    """The objective called `name` with the settings published for `task`, unless `settings` say otherwise."""
+    kind = kind_of(name)
     signature = inspect.signature(kind)
     if unknown := [key for key in settings if key not in signature.parameters]:
         raise BadInput(f"the objective {name} has no setting '{unknown[0]}': it has {', '.join(signature.parameters)}")
@@ -46,4 +51,4 @@ def make(name: str, task: str | None = None, **settings: Any) -> Objective:
     return objective
 
 
-__all__ = ["OBJECTIVES", "Loss", "Objective", "make"]
+__all__ = ["OBJECTIVES", "Loss", "Objective", "kind_of", "make"]

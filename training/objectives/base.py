@@ -33,6 +33,11 @@ class Objective(nn.Module):
     published: ClassVar[dict[str, dict[str, Any]]] = {}
     """Settings published for single tasks."""
     weights: dict[str, float]
+    unit_force: ClassVar[float | None] = None
+    """What a weight of 1 pulls with on a batch of one, near a standard normal: the factor of (s-1)^2 + mu^2 for a
+    projection of standard deviation s and mean mu; None where the regulariser has no such limit. Statistics that are
+    multiplied by the batch size say so by `grows_with_batch`."""
+    grows_with_batch: ClassVar[bool] = False
     settings: dict[str, Any]
     """What it was made with, defaults and all."""
 
@@ -41,6 +46,13 @@ class Objective(nn.Module):
         self.latent = latent
         self.action_size = action_size
         self.weights = {}
+
+    @classmethod
+    def weight_of(cls, strength: float, batch: int) -> float:
+        """The weight with which this objective pulls as strongly as mean-QQ with weight `strength`, at this batch."""
+        if cls.unit_force is None:
+            raise ValueError("has no strength to compare with others: give its own weights")
+        return strength / (cls.unit_force * (batch if cls.grows_with_batch else 1))
 
     def terms(self, latents: Tensor, actions: Tensor, generator: torch.Generator) -> dict[str, Tensor]:
         """Named scalars of latents `(T, B, D)` and z-scored action blocks `(T, B, k*A)`."""

@@ -1,44 +1,34 @@
 """QQWorld: every projected latent is pulled towards the Gaussian quantile of its rank."""
 
+from collections.abc import Callable
 from typing import Literal
 
 import torch
 from torch import Tensor
 
 from training.objectives.base import Objective, directions, project
+from training.objectives.targets import Kind, by_rank, corrected_quantiles, quantiles
 
 Reduction = Literal["sum", "mean"]
+TARGETS: dict[Kind, Callable[[int], Tensor]] = {"plain": quantiles, "corrected": corrected_quantiles}
 
 
-def quantiles(count: int) -> Tensor:
-    """Standard normal quantiles at (n - 0.5) / count, n = 1 … count: `(count,)`."""
-    levels = (torch.arange(count, dtype=torch.float64) + 0.5) / count
-    return torch.special.ndtri(levels)
-
-
-def targets(x: Tensor, history: Tensor | None = None) -> Tensor:
+def targets(x: Tensor, history: Tensor | None = None, kind: Kind = "plain") -> Tensor:
     """The Gaussian quantile of each sample's rank in the pool, `(N, …)` for samples `x` `(N, …)` (eq:qq-pool).
 
     `history` `(M-N, …)` joins the ranking only. Ties are ranked in order of appearance, which separates them.
     """
     pool = x if history is None else torch.cat([x, history])
-    return by_rank(pool, quantiles(len(pool)))[: len(x)]
+    return by_rank(pool, TARGETS[kind](len(pool)))[: len(x)]
 
 
-def by_rank(x: Tensor, values: Tensor) -> Tensor:
-    """Hand out `values` `(N,)` by rank: the smallest sample of `x` `(N, …)` gets the first, `(N, …)`."""
-    x = x.detach().movedim(0, -1).contiguous()
-    order = torch.argsort(x, dim=-1, stable=True)
-    return torch.empty_like(x).scatter_(-1, order, values.to(x).expand_as(x)).movedim(-1, 0)
-
-
-def statistic(x: Tensor, history: Tensor | None = None, reduction: Reduction = "sum") -> Tensor:
+def statistic(x: Tensor, history: Tensor | None = None, reduction: Reduction = "sum", kind: Kind = "plain") -> Tensor:
     """The QQ loss of each slice, `(…)` for samples `(N, …)` along the first axis (eq:qq-equiv, eq:queue-qq).
 
     Its gradient is 2 (x - q_rank) (eq:qq-grad), divided by N for the mean. A single sample is pulled to 0; a NaN makes
     its slice NaN.
     """
-    squares = (x - targets(x, history)).square()
+    squares = (x - targets(x, history, kind)).square()
     return squares.sum(0) if reduction == "sum" else squares.mean(0)
 
 
@@ -46,9 +36,11 @@ class QQWorld(Objective):
     """The QQ loss on random directions, per time step (eq:regularizer with eq:qq).
 
     `queue` keeps the latents of that many previous batches for ranking (eq:queue-qq). The paper writes a sum over the
-    batch with weight 3.5, but does not say whether its code divides by N; `reduction` chooses.
+    batch with weight 3.5, but does not say whether its code divides by N; `reduction` chooses. `targets` may be
+    corrected for the bias of a finite pool.
     """
 
+    unit_force = 1.0
     queue: Tensor
     pushed: Tensor
 
@@ -60,11 +52,13 @@ class QQWorld(Objective):
         queue: int = 0,
         directions: int = 1024,
         reduction: Reduction = "mean",
+        targets: Kind = "plain",
     ):
         super().__init__(latent, action_size)
         self.weights = {"qq": weight}
         self.directions = directions
         self.reduction = reduction
+        self.targets = targets
         self.length = queue
         # Latents, not projections: old batches are projected on the current directions.
         self.register_buffer("queue", torch.empty(0))
@@ -73,7 +67,7 @@ class QQWorld(Objective):
     def terms(self, latents: Tensor, actions: Tensor, generator: torch.Generator) -> dict[str, Tensor]:
         units = directions(self.directions, latents.shape[-1], generator, latents)
         history = project(self.remembered(), units) if self.length and self.pushed else None
-        value = statistic(project(latents, units), history, self.reduction).mean()
+        value = statistic(project(latents, units), history, self.reduction, self.targets).mean()
         if self.training:
             self.push(latents)
         return {"qq": value}

@@ -7,12 +7,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from training.objectives.base import Objective, directions, project
-from training.objectives.lewm import statistic
+from training.objectives.lewm import FORCE, statistic
 
 
 class SDJEPA(Objective):
     """The canonical variant: Epps-Pulley on the content, a cosine triplet on the first `progression` coordinates."""
 
+    unit_force = FORCE
+    grows_with_batch = True
     published: ClassVar = {"pusht": {"progression": 8}, "reacher": {"progression": 4}}
 
     def __init__(

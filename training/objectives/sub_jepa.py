@@ -7,7 +7,7 @@ from torch import Tensor
 
 from envs.errors import BadInput
 from training.objectives.base import Objective, directions, project
-from training.objectives.lewm import statistic
+from training.objectives.lewm import FORCE, statistic
 
 
 class SubJEPA(Objective):
@@ -17,6 +17,8 @@ class SubJEPA(Objective):
     LeWM's price buys nothing (LeWM's own ablation finds no difference between 64 and 1024).
     """
 
+    unit_force = FORCE
+    grows_with_batch = True
     published: ClassVar = {"pusht": {"subspaces": 16}}
     bases: Tensor
 

@@ -4,13 +4,14 @@ import torch
 from torch import Tensor
 
 from training.objectives.base import Objective, directions, project
-from training.objectives.qqworld import by_rank
+from training.objectives.targets import by_rank
 
 
 class VISReg(Objective):
     """Three parts with inner weight 1, the whole with weight 4.5, as used for world models."""
 
     lr = 1e-4
+    unit_force = 1.0  # of its scale and centre terms; the shape term is blind to both
 
     def __init__(self, latent: int = 192, action_size: int = 10, weight: float = 4.5, directions: int = 1024):
         super().__init__(latent, action_size)

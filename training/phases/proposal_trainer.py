@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from envs.dataset.reader import open_dataset
 from envs.errors import BadInput
-from models.run_folder import PROPOSALS, Run, last_measured, read_run
+from models.run_folder import ENCODER, PROPOSALS, Run, last_measured, read_run
 from training.data.hindsight import Hindsight, Samples, aimed, sample_rows
 from training.data.latents import latents_of
 from training.data.windows import Order, split
@@ -86,10 +86,11 @@ class ProposalConfig:
 class ProposalTrainer:
     """Learns proposals; `run()` trains, `stop()` ends it after the current step."""
 
-    def __init__(self, config: ProposalConfig, bar: bool = True):
+    def __init__(self, config: ProposalConfig, bar: bool = True, title: str = ""):
         config.check()
         self.config = config
         self.bar = bar
+        self.title = title
         self.step = 0
         self.stopping = False
         self.device = pick_device(config.device)
@@ -116,7 +117,9 @@ class ProposalTrainer:
         self.folder = RunFolder(config.out or config.run / PROPOSALS)
         self.folder.open(describe(config, settings, run, data.fingerprint), FREE - {"steps"})
 
-        latents = latents_of(world.to(self.device), data, config.run, bar)
+        encoder = config.run / ENCODER  # where the predictor's latents are kept
+        cache = encoder if encoder.is_dir() else config.run
+        latents = latents_of(world.to(self.device), data, cache, bar)
         self.hindsight = Hindsight.of(data, train, block, latents, config.reach)
         self.held_out = Hindsight.of(data, held, block, latents, config.reach)
         self.order = Order(len(self.hindsight), config.batch, config.seed)
@@ -156,7 +159,12 @@ class ProposalTrainer:
         measured = self.measure() if self.step == 0 else last_measured(self.folder.path)
         interval = 0.5 if sys.stderr.isatty() else 30.0
         with tqdm(
-            total=config.steps, initial=self.step, unit="step", mininterval=interval, disable=not self.bar
+            desc=self.title or None,
+            total=config.steps,
+            initial=self.step,
+            unit="step",
+            mininterval=interval,
+            disable=not self.bar,
         ) as progress:
             while self.step < config.steps and not self.stopping:
                 with watch:
@@ -189,6 +197,11 @@ class ProposalTrainer:
     def save(self) -> None:
         """Write a checkpoint."""
         self.folder.save(self.step, pack(self.network, self.optimiser))
+
+    def describe(self) -> str:
+        """What is trained on what, and from where, in a line."""
+        parameters = sum(parameter.numel() for parameter in self.network.parameters())
+        return f"{len(self.hindsight)} frames, {parameters:,} parameters on {self.device}, from step {self.step}"
 
     def stop(self) -> None:
         """End after the current step, with a checkpoint."""

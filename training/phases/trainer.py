@@ -41,9 +41,10 @@ class Diverged(RuntimeError):
 class Trainer:
     """One run, from its configuration to its last step; `run()` trains, `stop()` ends it after the current step."""
 
-    def __init__(self, config: Config, say: Callable[[str], None] = lambda text: None):
+    def __init__(self, config: Config, say: Callable[[str], None] = lambda text: None, title: str = ""):
         self.config = config
         self.say = say
+        self.title = title
         self.step = 0
         self.stopping = False
         config.check()
@@ -56,7 +57,7 @@ class Trainer:
             )
 
         network, block = config.network_settings(), models.PRESETS[config.preset].action_block
-        self.data = data = open_dataset(config.data)
+        self.data = data = open_dataset(config.data_path)
         if data.task not in (None, config.env):
             raise BadInput(f"{data.path} holds data of {data.task}, not of {config.env}: change --env or --data")
         if data.image_size != network["image_size"]:
@@ -79,7 +80,7 @@ class Trainer:
         share = config.batch // distributed.world()
         self.loader = Loader(windows, order, slice(distributed.rank() * share, (distributed.rank() + 1) * share))
         self.held_out = HeldOut(data, train, held, mean, block)
-        self.folder = RunFolder(config.out, writes=distributed.rank() == 0)
+        self.folder = RunFolder(config.folder, writes=distributed.rank() == 0)
         self.folder.open(describe(config, data, self.learner, network, len(windows)), FREE)
 
         if config.compile:
@@ -91,7 +92,7 @@ class Trainer:
             local = [self.device.index] if self.device.type == "cuda" else None
             self.module = DistributedDataParallel(self.learner, device_ids=local, broadcast_buffers=False)
         self.optimiser = torch.optim.AdamW(
-            self.learner.parameters(), lr=config.peak_lr(), weight_decay=config.weight_decay, fused=True
+            self.learner.parameters(), lr=config.peak_lr(), weight_decay=config.decay(), fused=True
         )
         self.directions = torch.Generator()
         self.resume()
@@ -146,7 +147,14 @@ class Trainer:
         measured = self.measure() if self.step == 0 else last_measured(self.folder.path)
         interval = 0.5 if sys.stderr.isatty() else 30.0
         hidden = not bar or distributed.rank() != 0
-        progress = tqdm(total=config.steps, initial=self.step, unit="step", mininterval=interval, disable=hidden)
+        progress = tqdm(
+            desc=self.title or None,
+            total=config.steps,
+            initial=self.step,
+            unit="step",
+            mininterval=interval,
+            disable=hidden,
+        )
         while self.step < config.steps and not self.told_to_stop():
             with watch:
                 batch = self.loader[self.step]
@@ -182,6 +190,11 @@ class Trainer:
         """Whether what happens every N steps, and at the end, happens now."""
         return self.step % every == 0 or self.step == self.config.steps
 
+    def describe(self) -> str:
+        """What is trained on what, and from where, in two lines."""
+        parameters = sum(parameter.numel() for parameter in self.learner.model.parameters())
+        return f"{self.data.describe()}\n{parameters:,} parameters on {self.device}, from step {self.step}"
+
     def stop(self) -> None:
         """End after the current step, with a checkpoint."""
         self.stopping = True
@@ -211,7 +224,7 @@ class Trainer:
         """Draw the metrics so far as training.png."""
         if distributed.rank() != 0:
             return
-        title = f"{self.config.env}, {self.config.objective}, {self.config.preset}: {self.config.out}"
+        title = f"{self.config.env}, {self.config.objective}, {self.config.preset}: {self.config.folder}"
         self.folder.replace("training.png", lambda path: plots.draw(read_metrics(self.folder.path), path, title))
 
     # ---- what is kept --------------------------------------------------------------------------------------------

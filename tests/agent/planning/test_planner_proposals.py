@@ -243,5 +243,5 @@ def test_a_file_without_proposals_is_one_sentence_and_status_2(command, tmp_path
     assert done.returncode == 2
     assert done.stderr == (
         "error: planner propose needs a model with proposals: choose another, or train them with "
-        "`python -m training.propose` and export again\n"
+        "`python -m training.train --phases proposals` and export again\n"
     )

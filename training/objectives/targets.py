@@ -1,19 +1,27 @@
-"""Rank targets without the bias of a finite pool (docs/objectives.md derives them).
+"""What samples are pulled to by their rank: Gaussian quantiles, plain or corrected for the bias of a finite pool.
 
 A sample's rank in a pool of M is random, so what it is pulled to on average is not the quantile q of its own level but
 a smoothed one, which stops at the outermost q: the best distribution has thin tails. The corrected targets
-T = a q + b (q^3 - 3 q) are such that, smoothed, they have the scale and the third Hermite coefficient of a Gaussian.
+T = a q + b (q^3 - 3 q) are such that, smoothed, they have the scale and the third Hermite coefficient of a Gaussian
+(docs/objectives.md derives them).
 """
 
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
+import torch
 from scipy import stats
 from torch import Tensor
 
-from training.objectives.qqworld import quantiles
-
 GRID = np.linspace(-8.5, 8.5, 3401)
+Kind = Literal["plain", "corrected"]
+
+
+def quantiles(count: int) -> Tensor:
+    """Standard normal quantiles at (n - 0.5) / count, n = 1 … count: `(count,)`."""
+    levels = (torch.arange(count, dtype=torch.float64) + 0.5) / count
+    return torch.special.ndtri(levels)
 
 
 @lru_cache
@@ -56,3 +64,10 @@ def minimiser_moments(targets: Tensor) -> tuple[float, float]:
     density = stats.norm.pdf(GRID) * (GRID[1] - GRID[0])
     second = float((mean**2 * density).sum())
     return second**0.5, float((mean**4 * density).sum() / second**2)
+
+
+def by_rank(x: Tensor, values: Tensor) -> Tensor:
+    """Hand out `values` `(N,)` by rank: the smallest sample of `x` `(N, …)` gets the first, `(N, …)`."""
+    x = x.detach().movedim(0, -1).contiguous()
+    order = torch.argsort(x, dim=-1, stable=True)
+    return torch.empty_like(x).scatter_(-1, order, values.to(x).expand_as(x)).movedim(-1, 0)

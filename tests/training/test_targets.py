@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from training.objectives.corrected import coefficients, corrected_quantiles, minimiser_moments
-from training.objectives.qqworld import by_rank, quantiles
+from training.objectives.targets import by_rank, coefficients, corrected_quantiles, minimiser_moments, quantiles
 
 
 @pytest.mark.parametrize(("pool", "a", "b"), [(32, 1.1023, 0.0832), (64, 1.0433, 0.0393), (128, 1.0198, 0.0200)])
