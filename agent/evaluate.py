@@ -26,6 +26,7 @@ from agent.evaluation.statistics import Rate
 from agent.evaluation.workers import Conditions, Job, run_here, run_in_processes, run_on_ray
 from agent.factory import load_model, make_planning_agent
 from agent.planning import settings_of
+from agent.world_models.registry import find
 from envs.errors import BadInput, parse_command_line, run
 
 
@@ -87,7 +88,6 @@ class Evaluate:
         how, models = self.episode, {}
         for name in self.model:
             agent = make_planning_agent(how, load_model(how, name, self.threads))
-            print(f"{how.env}: {agent.model.path or name} on {agent.model.provider}, planner {agent.planner.name}")
             models[name] = {"sha256": agent.model.sha256, "planner": settings_of(agent.planner)}
         return {
             "task": how.env,
@@ -102,21 +102,25 @@ class Evaluate:
 
 def evaluate(settings: Evaluate, progress: bool = True) -> dict[str, Any]:
     """Run what the results folder lacks, write the summaries there and return the content of `summary.json`."""
-    settings.check()
-    configuration = settings.configuration()
-    results = Results(settings.folder, configuration)
+    configuration, results, lines = run_episodes(settings, progress)
     task = envs.make(settings.episode.env)
-    known = results.lines()
-    wanted, jobs = _plan_work(settings, {key for key, line in known.items() if not line.get("error")})
-    _work(settings, jobs, wanted, results, progress)
-
-    lines = [line for key, line in sorted(results.lines().items()) if key in wanted]
     result = summary.summarise(task.name, settings.model, settings.agents, settings.seeds, lines)
     result |= {"configuration": configuration, "rule": task.rule, "unit": task.unit}
     results.write("summary.json", json.dumps(result, indent=1))
     results.write("summary.md", summary.markdown(result))
     results.write("report.html", report.page(task, result, lines, results.whole(report.worth_watching(result, lines))))
     return result
+
+
+def run_episodes(settings: Evaluate, progress: bool = True) -> tuple[dict[str, Any], Results, list[dict[str, Any]]]:
+    """Run what the results folder lacks; the configuration, the folder, and a line for each episode asked for."""
+    settings.check()
+    configuration = settings.configuration()
+    results = Results(settings.folder, configuration)
+    known = results.lines()
+    wanted, jobs = _plan_work(settings, {key for key, line in known.items() if not line.get("error")})
+    _work(settings, jobs, wanted, results, progress)
+    return configuration, results, [line for key, line in sorted(results.lines().items()) if key in wanted]
 
 
 def _plan_work(settings: Evaluate, finished: set[Key]) -> tuple[set[Key], list[Job]]:
@@ -173,6 +177,9 @@ def _running(subject: str, successes: Sequence[bool], plan_ms: Sequence[float]) 
 
 def main() -> int:
     settings = parse_command_line(Evaluate, __doc__)
+    settings.check()
+    for name in settings.model:
+        print(f"{settings.episode.env}: {find(name, settings.episode.env) or name}", flush=True)
     try:
         result = evaluate(settings)
     except KeyboardInterrupt:

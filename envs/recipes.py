@@ -67,18 +67,22 @@ def planner(task: str) -> dict[str, Any]:
 
 
 def apply(settings: Settings, task: str, section: str) -> Settings:
-    """`settings`, a dataclass, with a section of the task's recipe in place of its values.
-
-    Keys of dataclasses inside `settings` stand in the section without a prefix, as on the command line.
-    """
+    """`settings`, a dataclass, with a section of the task's recipe in place of its values."""
     table = {key: value for key, value in read(task)[section].items() if key != MINUTES}
+    return filled(settings, table, f"{path_of(task)} has [{section}]")
+
+
+def filled(settings: Settings, table: dict[str, Any], where: str) -> Settings:
+    """`settings`, a dataclass, with the values of a TOML table; `where` begins the sentence that refuses one.
+
+    Keys of dataclasses inside `settings` stand in the table without a prefix, as on the command line.
+    """
     known = _keys(settings)
     for key, value in table.items():
-        where = f"{path_of(task)} has [{section}] {key}"
         if key not in known:
-            raise BadInput(f"{where}, which is no setting there: it has {', '.join(sorted(known))}")
+            raise BadInput(f"{where} {key}, which is no setting there: it has {', '.join(sorted(known))}")
         if not fits(value, known[key]):
-            raise BadInput(f"{where} = {value!r}, which must be {describe(known[key])}")
+            raise BadInput(f"{where} {key} = {value!r}, which must be {describe(known[key])}")
     return _replaced(settings, table)
 
 

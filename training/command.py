@@ -29,15 +29,23 @@ def say(text: str) -> None:
 
 def conduct(trainer: Trains) -> int:
     """Run a trainer to its end or to an interrupt, say what came of it, and return the exit status."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: trainer.stop())
+    told: list[int] = []
+
+    def stop(number: int, _: object) -> None:
+        told.append(number)
+        trainer.stop()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         measured = trainer.run()
     except Diverged as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
     if trainer.step < trainer.config.steps:
         say(f"stopped at step {trainer.step}: run the same command again to go on")
         return 130
     say(f"finished at step {trainer.step}: " + ", ".join(f"{name} {value:.3g}" for name, value in measured.items()))
-    return 0
+    return 130 if told else 0  # told to stop after the last step: the next phase does not begin

@@ -16,10 +16,14 @@ import torch
 from safetensors import SafetensorError
 
 from envs.errors import BadInput
-from models.run_folder import CHECKPOINT, CONFIG, METRICS, read_checkpoint, read_config, read_metrics
+from models.run_folder import CHECKPOINT, CONFIG, ENCODER, METRICS, read_checkpoint, read_config, read_metrics
 
 with contextlib.suppress(ImportError):
     import fcntl
+
+LOCK = ".lock"
+BEGUN = {ENCODER, LOCK, f"{CONFIG}.tmp"}
+"""What may stand in a folder whose own run has not begun: the run of its encoder, and what a kill left behind."""
 
 
 class RunFolder:
@@ -37,7 +41,8 @@ class RunFolder:
         if stored.exists():
             if other := differences(read_config(self.path), config, free):
                 raise BadInput(f"{self.path} holds a run with other settings ({'; '.join(other)}): give another --out")
-        elif self.writes and self.path.exists() and any(self.path.iterdir()):  # others may see it half made
+        # Processes that do not write may see it half made.
+        elif self.writes and self.path.exists() and {item.name for item in self.path.iterdir()} - BEGUN:
             raise BadInput(f"{self.path} is not empty and not a run folder: give another --out")
         if self.writes:
             try:
@@ -100,7 +105,7 @@ class RunFolder:
             self._held.close()
 
     def _lock(self) -> None:
-        self._held = open(self.path / ".lock", "w")  # noqa: SIM115 (held until `close` or the end of the process)
+        self._held = open(self.path / LOCK, "w")  # noqa: SIM115 (held until `close` or the end of the process)
         if "fcntl" in globals():
             try:
                 fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -16,12 +16,12 @@ from agent.world_models.base import WorldModel
 PLANNERS = {
     "cem": "agent.planning.cem:CEM",
     "guided": "agent.planning.proposals:Guided",
-    "lewm": "agent.planning.cem:lewm",
+    "lewm": "agent.planning.lewm:LeWM",
     "mppi": "agent.planning.mppi:MPPI",
     "propose": "agent.planning.proposals:Propose",
     "shooting": "agent.planning.shooting:Shooting",
 }
-"""Name on the command line to `module:Class`, or a function that makes one with settings of its own."""
+"""Name on the command line to `module:Class`."""
 DEFAULT = "cem"
 
 

@@ -1,8 +1,8 @@
-"""The cross-entropy method, as LeWM publishes it and with what iCEM adds."""
+"""The cross-entropy method, with what iCEM adds."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -81,14 +81,3 @@ class CEM(SamplingPlanner):
                 break
 
         return Found(mean[None] if self.answer == "mean" else np.stack([mean, elites[0]]), elites)
-
-
-def lewm(**settings: Any) -> CEM:
-    """CEM as LeWM publishes it: 300 candidates, 30 elites, 30 iterations, a whole plan of 5 blocks carried out.
-
-    Candidates stay in the task's box here, which published code leaves to the tasks.
-    """
-    published: dict[str, Any] = {"candidates": 300, "elites": 30, "iterations": 30, "horizon": 5, "replan": 5}
-    published |= {"decay": 1.0, "std": 1.0, "std_warm": 1.0, "std_floor": 0.0, "momentum": 0.0, "keep": 0}
-    published |= {"colour": 0.0, "agree": 0.0}
-    return CEM(**(published | {"answer": "mean", "cost": "terminal", "context": 1} | settings))

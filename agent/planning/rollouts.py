@@ -70,6 +70,10 @@ class RolloutPlanner:
             if getattr(self, count) < least:
                 raise ValueError(f"{count} of the planner must be at least {least}, got {getattr(self, count)}")
 
+    def space(self, model: WorldModel, problem: Problem) -> SearchSpace:
+        """Where to search."""
+        return SearchSpace.of(model, self.horizon, problem.committed)
+
     def search(self, space: SearchSpace, problem: Problem, late: Callable[[], bool]) -> Search:
         """Look for good plans, perhaps in iterations; asks `late` after each whether there is time for another."""
         raise NotImplementedError
@@ -78,7 +82,7 @@ class RolloutPlanner:
         """Run one search for each problem side by side, their candidates stacked in one rollout an iteration."""
         check_horizon(self, model)
         started = time.perf_counter()
-        spaces = [SearchSpace.of(model, self.horizon, problem.committed) for problem in problems]
+        spaces = [self.space(model, problem) for problem in problems]
         rollouts = Rollouts(model, self.cost, problems)
 
         def late() -> bool:

@@ -12,23 +12,33 @@ CHUNK = 2**22  # projected numbers at a time: keeps 20,000 latents x 6,144 direc
 
 
 @torch.no_grad()
-def normality(latents: Tensor, slices: int = 512, seed: int = 0) -> dict[str, float]:
+def normality(
+    latents: Tensor, slices: int = 512, seed: int = 0, by_direction: dict[str, Tensor] | None = None
+) -> dict[str, float]:
     """Distance of latents `(M, D)` from a standard normal, averaged over random directions, and the radial tail.
 
     QQ RMSE against the quantiles at (n - 0.5)/M, the Kolmogorov-Smirnov distance, the Epps-Pulley statistic (which
     grows with M on anything but a normal), and P(|z|^2 > q90 of chi-squared with D degrees), 0.1 for a normal.
+    `by_direction` is given each direction's own QQ RMSE and kurtosis.
     """
     count, size = latents.shape
     units = directions(slices, size, torch.Generator().manual_seed(seed), latents)
     levels = (torch.arange(count, device=latents.device) + 0.5)[:, None] / count
     normal = quantiles(count).to(latents)[:, None]
     totals = torch.zeros(3, dtype=torch.float64)
+    single: list[Tensor] = []
     for part in units.split(max(1, CHUNK // count)):
         x = (latents @ part.T).sort(dim=0).values
         rmse = (x - normal).square().mean(0).sqrt()
         gap = (torch.special.ndtr(x) - levels).abs().amax(0) + 0.5 / count
+        if by_direction is not None:
+            centred = x - x.mean(0)
+            kurtosis = centred.pow(4).mean(0) / centred.square().mean(0).square()
+            single.append(torch.stack([rmse, kurtosis]).cpu())
         totals += torch.stack([rmse.sum(), gap.sum(), lewm.statistic(x).sum()]).double().cpu()
     rmse_mean, ks, ep = (totals / slices).tolist()
+    if by_direction is not None:
+        by_direction["qq_rmse"], by_direction["kurtosis"] = torch.cat(single, 1)
     tail = (latents.square().sum(1) > chi2.ppf(0.9, size)).double().mean()
     return {"qq_rmse": rmse_mean, "ks": ks, "ep": ep, "tail_rate": float(tail)}
 

@@ -41,15 +41,29 @@ def score(seen: Tensor, known: Tensor, unseen: Tensor, truth: Tensor) -> dict[st
     return scores
 
 
+def errors(seen: Tensor, known: Tensor, unseen: Tensor, truth: Tensor, seed: int) -> dict[str, np.ndarray]:
+    """MSE of z-scored factors and Pearson r `(F, 2)` on `unseen` latents `(N, D)` of probes fitted on `seen`."""
+    centre, scale = seen.mean(0), seen.std(0) + 1e-6
+    seen, unseen = (seen - centre) / scale, (unseen - centre) / scale
+    mean, deviation = known.mean(0), known.std(0).clamp_min(1e-9)
+    known, truth = (known - mean) / deviation, (truth - mean) / deviation
+    found = {}
+    for name, guess in {"linear": linear(seen, known, unseen), "mlp": mlp(seen, known, unseen, seed)}.items():
+        both = torch.stack([guess - guess.mean(0), truth - truth.mean(0)])
+        r = both.prod(0).mean(0) / both.square().mean(1).prod(0).sqrt().clamp_min(1e-12)
+        found[name] = torch.stack([(guess - truth).square().mean(0), r], 1).double().numpy()
+    return found
+
+
 def linear(seen: Tensor, known: Tensor, unseen: Tensor) -> Tensor:
     """Ridge regression: predictions `(N, F)` for `unseen` `(N, D)`."""
     gram = seen.T @ seen + 1e-3 * len(seen) * torch.eye(seen.shape[1])
     return unseen @ torch.linalg.solve(gram, seen.T @ known)
 
 
-def mlp(seen: Tensor, known: Tensor, unseen: Tensor) -> Tensor:
+def mlp(seen: Tensor, known: Tensor, unseen: Tensor, seed: int = 0) -> Tensor:
     """A net with one hidden layer, always trained the same way: predictions `(N, F)` for `unseen` `(N, D)`."""
-    generator = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(seed)
     net = nn.Sequential(nn.Linear(seen.shape[1], HIDDEN), nn.GELU(), nn.Linear(HIDDEN, known.shape[1]))
     for parameter in net.parameters():
         bound = parameter.shape[-1] ** -0.5

@@ -1,0 +1,128 @@
+"""One cell of a study: train, measure, export, evaluate; what is left of it is one small JSON file.
+
+    python -m study.cell --plan study/plans/smoke.toml --cell two-room-qqworld-s0 --out runs/study/smoke
+
+`python -m study.run` runs the cells of a plan like this, each in a process of its own. Killed at any moment, the same
+command goes on.
+"""
+
+import json
+import os
+import platform
+import resource
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from agent.episodes.settings import EpisodeSettings
+from agent.evaluate import Evaluate, run_episodes
+from envs.errors import parse_command_line, run
+from export.__main__ import MODEL, Export, export
+from models.run_folder import CONFIG
+from study import plan as plans
+from study.measure import assignments
+from study.measures import describe_latents
+from study.plan import Cell, Evaluation
+from training.phases.trainer import Diverged, Trainer
+
+RUN, EVALUATION, RESULT = "run", "evaluation", "cell.json"
+
+
+@dataclass(frozen=True)
+class RunCell:
+    """One cell of a study."""
+
+    plan: Path
+    """The plan (TOML)."""
+    cell: str
+    """The cell's name."""
+    out: Path
+    """Folder of the study; the cell gets a folder in it."""
+    data: Path
+    """Dataset file of the cell's task."""
+
+
+def run_cell(cell: Cell, evaluation: Evaluation, folder: Path, data: Path) -> dict[str, Any]:
+    """Do what is left to do of a cell in `folder`, and return what is to be kept of it."""
+    seconds: dict[str, float] = {}
+    kept: dict[str, Any] = {"name": cell.name, "task": cell.task, "settings": cell.settings}
+    config = replace(plans.config_of(cell), data=data, out=folder / RUN, threads=1)
+    with timed(seconds, "train"):
+        trainer = Trainer(config)
+        try:
+            trainer.run(bar=False)
+        except Diverged as error:
+            return kept | {"diverged": str(error).split(";")[0]}
+    with timed(seconds, "measure"):
+        kept |= describe_latents(trainer.learner.model, trainer.data)
+    with timed(seconds, "export"):
+        export(Export(run=folder / RUN, out=folder / MODEL, env=cell.task, planner="cem"))
+    kept["evaluations"] = {}
+    for planner, settings in evaluation.planners.items():
+        with timed(seconds, f"evaluate {planner}"):
+            kept["evaluations"][planner] = evaluate(cell, evaluation, planner, settings, folder)
+    about = json.loads((folder / RUN / CONFIG).read_text())
+    kept["run"] = {key: about[key] for key in ("objective", "regulariser", "network", "steps", "batch", "lr", "seed")}
+    kept["data"] = about["data"]["fingerprint"]
+    kept["seconds"] = {phase: round(value, 1) for phase, value in seconds.items()}
+    kept["peak_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    kept["machine"] = f"{platform.machine()}, torch {torch.__version__}"
+    return kept
+
+
+def evaluate(
+    cell: Cell, evaluation: Evaluation, planner: str, settings: dict[str, Any], folder: Path
+) -> dict[str, Any]:
+    """First hits and last steps of every pair, as strings of 0 and 1 in the order of seeds and pairs."""
+    words = tuple(assignments(settings))
+    base = planner.split(" ")[0]  # "lewm unclamped" is a planner with settings of its own
+    asked = Evaluate(
+        episode=EpisodeSettings(cell.task, offset=evaluation.offset, planner=base, plan=words, device="cpu"),
+        model=(str(folder / MODEL),),
+        agents=(),
+        episodes=evaluation.episodes,
+        seeds=evaluation.seeds,
+        threads=1,
+        out=folder / EVALUATION / planner.replace(" ", "-"),
+    )
+    _, _, lines = run_episodes(asked, progress=False)
+    plan_ms = sorted(ms for line in lines for ms in line["plan_ms"])
+    return {
+        "first_hit": "".join(str(int(line["success"])) for line in lines),
+        "final": "".join(str(int(line["final"])) for line in lines),
+        "plan_ms_p50": plan_ms[len(plan_ms) // 2] if plan_ms else None,
+    }
+
+
+@contextmanager
+def timed(seconds: dict[str, float], phase: str) -> Iterator[None]:
+    """Keep how long a phase took."""
+    started = time.perf_counter()
+    yield
+    seconds[phase] = time.perf_counter() - started
+
+
+def write(path: Path, kept: dict[str, Any]) -> None:
+    """Replace a file as a whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.partial")
+    partial.write_text(json.dumps(kept, indent=1) + "\n")
+    os.replace(partial, path)
+
+
+def main() -> int:
+    settings = parse_command_line(RunCell, __doc__)
+    plan = plans.read(settings.plan)
+    folder = settings.out / settings.cell
+    kept = run_cell(plan.cell(settings.cell), plan.evaluation, folder, settings.data)
+    write(folder / RESULT, {"plan": plan.name, **kept})
+    return 0
+
+
+if __name__ == "__main__":
+    run(main)
