@@ -4,7 +4,7 @@ BIN := .venv/bin
 TASK ?= pusht
 SYSTEM := libegl1 libosmesa6 libgl1 xvfb chromium
 
-.PHONY: setup play test lint reproduce results sheets screenshots system clean
+.PHONY: setup play test lint reproduce results docs sheets screenshots system clean
 
 setup: .venv/base
 
@@ -26,6 +26,10 @@ reproduce: .venv/full system
 # The README's table for TASK: every planner, near and far goals.
 results: .venv/base system
 	$(BIN)/python -m study.measure --env $(TASK)
+
+# The tables of README.md and docs/, from committed results and recipes.
+docs: .venv/full
+	$(BIN)/python -m study.documents
 
 # The window on each task, and a moving picture of it.
 screenshots: .venv/base system

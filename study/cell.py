@@ -23,7 +23,7 @@ from agent.episodes.settings import EpisodeSettings
 from agent.evaluate import Evaluate, run_episodes
 from envs.errors import parse_command_line, run
 from export.__main__ import MODEL, Export, export
-from models.run_folder import CONFIG
+from models.run_folder import CONFIG, read_metrics
 from study import plan as plans
 from study.measure import assignments
 from study.measures import describe_latents
@@ -31,6 +31,8 @@ from study.plan import Cell, Evaluation
 from training.phases.trainer import Diverged, Trainer
 
 RUN, EVALUATION, RESULT = "run", "evaluation", "cell.json"
+CURVE = ("tail_rate", "qq_rmse", "error_5", "effective_rank")
+"""What is kept of the measurements during training."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,8 @@ def run_cell(cell: Cell, evaluation: Evaluation, folder: Path, data: Path) -> di
     for planner, settings in evaluation.planners.items():
         with timed(seconds, f"evaluate {planner}"):
             kept["evaluations"][planner] = evaluate(cell, evaluation, planner, settings, folder)
+    measured = [line for line in read_metrics(folder / RUN) if "held_out" in line]
+    kept["curve"] = [{"step": line["step"], **{key: line["held_out"][key] for key in CURVE}} for line in measured]
     about = json.loads((folder / RUN / CONFIG).read_text())
     kept["run"] = {key: about[key] for key in ("objective", "regulariser", "network", "steps", "batch", "lr", "seed")}
     kept["data"] = about["data"]["fingerprint"]

@@ -7,6 +7,7 @@ A document holds blocks between `<!-- name -->` and `<!-- /name -->`; study/docu
 data alone. What stands outside of them is written by hand.
 """
 
+import os
 import re
 import sys
 from collections.abc import Callable, Mapping
@@ -49,11 +50,12 @@ def main(arguments: list[str] | None = None) -> int:
     filled = {path: fill(path.read_text(), BLOCKS) for path in DOCUMENTS}
     differing = [path for path, text in filled.items() if text != path.read_text()]
     for path in differing:
+        name = os.path.relpath(path)
         if settings.check:
-            print(f"{path} differs from the data: run `make docs`", file=sys.stderr)
+            print(f"{name} differs from the data: run `make docs`", file=sys.stderr)
         else:
             path.write_text(filled[path])
-            print(f"wrote {path}")
+            print(f"wrote {name}")
     return 1 if settings.check and differing else 0
 
 

@@ -127,4 +127,4 @@ def config_of(cell: Cell, where: str = "a cell has") -> Config:
     config = recipes.filled(defaults("joint", asked), settings, where)
     if windows is not None:
         config = replace(config, steps=round(windows / config.batch))
-    return replace(config, eval_every=max(config.steps // 4, 1), checkpoint_every=max(config.steps // 4, 1))
+    return replace(config, eval_every=max(config.steps // 8, 1), checkpoint_every=max(config.steps // 4, 1))
