@@ -14,6 +14,12 @@ from agent.planning.search_space import SearchSpace
 from agent.world_models.base import WorldModel, latent_distance
 
 Cost = Literal["terminal", "min", "sum"]
+KINDS: dict[Any, tuple[tuple[type, ...], str]] = {
+    int: ((int,), "a whole number"),
+    float: ((int, float), "a number"),
+    bool: ((bool,), "true or false"),
+}
+"""Type of a setting to the types of its values, and what to call them."""
 
 
 class Found(NamedTuple):
@@ -56,9 +62,9 @@ class RolloutPlanner:
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
-            if field.type in (int, float) and (isinstance(value, bool) or not isinstance(value, field.type | int)):
-                kind = "a whole number" if field.type is int else "a number"
-                raise ValueError(f"{field.name} of the planner is {kind}, got {value!r}")
+            allowed, words = KINDS.get(field.type, ((), ""))
+            if allowed and type(value) not in allowed:
+                raise ValueError(f"{field.name} of the planner is {words}, got {value!r}")
         self._at_least(1, "horizon", "replan", "context")
         if self.cost not in ("terminal", "min", "sum"):
             raise ValueError(f"cost of the planner is terminal, min or sum, got {self.cost!r}")

@@ -262,3 +262,19 @@ def test_a_planner_looks_no_further_than_its_model_unless_it_is_told_to():
         planners.make_for(near, assignments=["horizon=4"])
     with pytest.raises(ValueError, match="predicts 3 blocks at most, not 4"):
         planners.make("cem", horizon=4)(near, [problem()])
+
+
+def test_a_setting_that_is_true_or_false_takes_nothing_else():
+    with pytest.raises(ValueError, match="clamp of the planner is true or false, got 'no'"):
+        planners.make("lewm", clamp="no")
+
+
+def test_the_published_planner_says_its_name_and_may_leave_the_box_while_it_searches():
+    world = PointWorld(gain=0.02)
+    problem = planners.Problem(np.zeros((1, 2)), np.empty((0, 10)), np.full(2, 5.0), np.random.default_rng(0))
+    free, clamped = (planners.make("lewm", clamp=clamp, iterations=4)(world, [problem])[0] for clamp in (False, True))
+
+    assert planners.make("lewm").name == "lewm"
+    assert np.abs(free.candidates).max() > 1
+    assert np.abs(clamped.candidates).max() <= 1
+    assert np.abs(free.actions).max() <= 1
