@@ -4,7 +4,7 @@ BIN := .venv/bin
 TASK ?= pusht
 SYSTEM := libegl1 libosmesa6 libgl1 xvfb chromium
 
-.PHONY: setup play test lint reproduce results docs sheets screenshots system clean
+.PHONY: setup play test lint reproduce release-models results docs sheets screenshots system clean
 
 setup: .venv/base
 
@@ -23,7 +23,11 @@ lint: .venv/full
 reproduce: .venv/full system
 	$(BIN)/python -m study.reproduce --env $(TASK)
 
-# The README's table for TASK: every planner, near and far goals.
+# The models that `reproduce` made, into pretrained/, from a clean revision.
+release-models: .venv/full
+	$(BIN)/python -m study.release --env $(TASK)
+
+# The tables for TASK: every planner, near and far goals.
 results: .venv/base system
 	$(BIN)/python -m study.measure --env $(TASK)
 
