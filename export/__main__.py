@@ -102,19 +102,25 @@ def _source(settings: Export) -> Source:
 def _planner(settings: Export, source: Source) -> dict[str, Any]:
     """Name and settings of a planner that can be made: as asked for, or the recipe's if the network can follow it."""
     recipe = recipes.planner(source.task) if source.preset == RECIPE_PRESET else {}
+    own = _made(recipe, f"{recipes.path_of(source.task)} has [planner]: ") if recipe else None
+    if settings.planner is None and not settings.plan:
+        return {} if own and own.needs_proposals and source.proposals is None else recipe
+    base = recipe if settings.planner in (None, recipe.get("name")) else {}
     try:
-        if settings.planner is None and not settings.plan:
-            planner = recipe
-            if planner and planning.make(**planner).needs_proposals and source.proposals is None:
-                return {}
-            return planner
-        base = recipe if settings.planner in (None, recipe.get("name")) else {}
         planner = base | {"name": settings.planner or base.get("name", planning.DEFAULT)}
         planner |= planning.parse_settings(settings.plan)
-        planning.make(**planner)
-    except (TypeError, ValueError) as error:
+    except ValueError as error:
         raise BadInput(str(error)) from error
+    _made(planner)
     return planner
+
+
+def _made(settings: dict[str, Any], where: str = "") -> planning.Planner:
+    """The planner of these settings; `where` begins the sentence that refuses them."""
+    try:
+        return planning.make(**settings)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"{where}{error}") from error
 
 
 def main() -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from agent import planning
 from agent.world_models.registry import PRETRAINED
 from envs import OFFSET, recipes
 from envs.errors import BadInput, parse_command_line, run
@@ -71,6 +72,13 @@ def main() -> int:
     measurements = recipes.apply(Measurements(), checked(settings.env), "measure")
     if not measurements.planners:
         raise BadInput(f"{recipes.path_of(settings.env)} names no planners in [measure]: there is nothing to measure")
+    for part in ("planners", "far"):
+        for planner, plan in getattr(measurements, part).items():
+            try:
+                planning.make(planner, **plan)
+            except (TypeError, ValueError) as error:
+                where = f"{recipes.path_of(settings.env)} has [measure.{part}.{planner}]"
+                raise BadInput(f"{where}: {error}") from error
     todo = evaluations(measurements, settings.env, settings.out)
     print(*map(shlex.join, todo), sep="\n", flush=True)
     return 0 if settings.dry_run else carry_out(todo)
