@@ -3,9 +3,10 @@
     python -m export --env pusht
     python -m export --run runs/pusht-lewm --out lewm.onnx
     python -m export --from-lewm lewm-pusht/ --env pusht --out lewm.onnx
+    python -m export --to-torch pretrained/pusht/qqworld.onnx --out runs/from-file
 
 The first writes runs/pusht/model.onnx. The file is compared with torch before it appears under its name; the report is
-printed and written beside it as a model card.
+printed and written beside it as a model card. The last goes back: it writes a run folder that training can go on from.
 """
 
 import os
@@ -24,6 +25,7 @@ from export import card, parity
 from export.lewm import read_lewm
 from export.package import package
 from export.source import Source, read_run
+from export.to_torch import write_run
 
 MODEL = "model.onnx"
 RECIPE_PRESET = "compact"
@@ -55,6 +57,8 @@ class Export:
     """Compute in float16, for GPUs; the report says what it costs."""
     licence: str = "MIT"
     """Licence of the weights."""
+    to_torch: Path | None = None
+    """World-model file to turn back into a run folder, which --out names; needs nothing else."""
 
     @property
     def folder(self) -> Path | None:
@@ -123,8 +127,20 @@ def _made(settings: dict[str, Any], where: str = "") -> planning.Planner:
         raise BadInput(f"{where}{error}") from error
 
 
+def give_back(file: Path, settings: Export) -> None:
+    """Write a world-model file as a run folder and say how training goes on from there."""
+    if settings.out is None or settings.run or settings.from_lewm:
+        raise BadInput("--to-torch takes a world-model file: give --out, the run folder to write, and no other source")
+    about = write_run(file, settings.out)
+    flags = f"--env {about.task} --preset {about.preset} --phases predictor proposals --encoder-from {settings.out}"
+    print(f"{settings.out} is ready: python -m training.train {flags} --out runs/{about.task}-more")
+
+
 def main() -> None:
-    out = export(parse_command_line(Export, __doc__))
+    settings = parse_command_line(Export, __doc__)
+    if settings.to_torch is not None:
+        return give_back(settings.to_torch, settings)
+    out = export(settings)
     print(out.with_suffix(".md").read_text())
     print(f"{out} is ready: python play.py --env {OnnxWorldModel(out, device='cpu').task} --model {out}")
 
