@@ -4,7 +4,7 @@ BIN := .venv/bin
 TASK ?= pusht
 SYSTEM := libegl1 libosmesa6 libgl1 xvfb chromium
 
-.PHONY: setup play test lint reproduce release-models results docs sheets screenshots system clean
+.PHONY: setup play test lint fuzz reproduce release-models results docs sheets screenshots system clean
 
 setup: .venv/base
 
@@ -18,6 +18,16 @@ lint: .venv/full
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Model files: ten million runs of the reader under coverage-guided fuzzing (some hours), then mutants in real sessions.
+RUNS ?= 10000000
+MUTANTS ?= 20000
+fuzz: .venv/full
+	$(BIN)/python -m pip install --quiet 'atheris>=3'
+	mkdir -p build/fuzz
+	$(BIN)/python -m tests.fuzz.model_file -runs=$(RUNS) -max_len=4096 -timeout=10 -rss_limit_mb=2048 \
+	  -artifact_prefix=build/fuzz/ build/fuzz tests/fuzz/corpus
+	$(BIN)/python -m tests.agent.world_models.test_model_file_fuzz $(MUTANTS)
 
 # The shipped models of TASK from scratch: says how long it will take, and goes on where it was stopped.
 reproduce: .venv/full system

@@ -8,6 +8,7 @@ from agent import planning
 from agent.episodes.agents import Agent, ModelAgent, PlanningAgent
 from agent.episodes.baselines import RuleAgent
 from agent.episodes.realtime import RealtimeAgent
+from agent.episodes.replay import ReplayAgent
 from agent.episodes.sequence import StoppableModel
 from agent.episodes.settings import EpisodeSettings
 from agent.planning.base import Planner
@@ -22,6 +23,12 @@ def make_agent(settings: EpisodeSettings, model: str, rule: str | None = None) -
         return RuleAgent(rule)
     stoppable = cast(WorldModel, StoppableModel(load_model(settings, model)))  # the rest is passed on
     return make_planning_agent(settings, stoppable)
+
+
+def make_replay_agent(settings: EpisodeSettings, model: str) -> ReplayAgent:
+    """Carries out logged actions, and plans beside them with the `model` that `registry.load` finds."""
+    stoppable = cast(WorldModel, StoppableModel(load_model(settings, model)))
+    return ReplayAgent(stoppable, make_planner(stoppable, settings.planner, settings.plan), settings.plan_ms)
 
 
 def load_model(settings: EpisodeSettings, name: str, threads: int | None = None) -> WorldModel:

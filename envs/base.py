@@ -7,6 +7,7 @@ simulator from any state, and any state has a picture without disturbing the epi
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import cv2
@@ -21,6 +22,22 @@ MAX_SIZE = 1024
 
 Policy = Callable[[np.ndarray], np.ndarray]
 """A data policy of one episode: state `(S,)` to action `(A,)`."""
+
+
+@dataclass(frozen=True)
+class FloorPlan:
+    """Which numbers of a state are places on a floor that the picture shows from above."""
+
+    side: float
+    """What the picture's side measures in units of the state."""
+    actor: tuple[int, int]
+    """x and y of what the actions move."""
+    velocity: tuple[int, ...] = ()
+    """Its velocity, if it has one."""
+    objects: tuple[tuple[int, int], ...] = ((0, 1),)
+    """x and y of each object that a goal places."""
+    angle: int | None = None
+    """The angle of the last object."""
 
 
 class Task(gymnasium.Env):
@@ -51,6 +68,12 @@ class Task(gymnasium.Env):
     """When an episode has succeeded, in words."""
     unit: ClassVar[str]
     """The unit of `distance`."""
+    note: ClassVar[str] = ""
+    """What a person should know about the picture."""
+    floor_plan: ClassVar[FloorPlan | None] = None
+    """How the picture lies over the state, for a picture from above."""
+    drag: ClassVar[tuple[tuple[float, float], ...] | None] = None
+    """What a drag over the whole picture, right and down, adds to each of the `movable` numbers."""
 
     def __init__(self, size: int | None = None, look: Look = "fast", render_mode: str | None = None):
         if look not in LOOK_SIZE:
@@ -107,6 +130,13 @@ class Task(gymnasium.Env):
     def reward(self, state: np.ndarray, goal: np.ndarray) -> float:
         """1 when the goal is reached, else 0, unless the published task says otherwise."""
         return float(self.success(state, goal))
+
+    def paths(self, state: np.ndarray, actions: np.ndarray) -> np.ndarray | None:
+        """Where action sequences `(N, T, A)` lead about in the picture from `state`, as shares of it `(N, T+1, 2)`.
+
+        None where nobody can say; a task with a `floor_plan` does not need it.
+        """
+        return None
 
     # ---- what everyone calls -----------------------------------------------------------------------------------
 

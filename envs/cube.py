@@ -32,6 +32,7 @@ ARM_JOINTS = ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "w
 CUBE_POSITION = slice(14, 17)
 CUBE_QUATERNION = slice(17, 21)
 NOISE = np.array([1, 1, 1, 3, 10.0])  # relative noise on each axis of the action
+STRIDE_M = 0.42 * 0.05  # how far the effector gets in a control step, of the 0.05 m that it is sent
 ABOVE = 0.16  # where OGBench's oracle counts as above the table
 
 
@@ -55,6 +56,7 @@ class Cube(MujocoTask):
     rule = "cube at most 0.04 m from the goal"
     unit = "m"
     camera = "front_pixels"
+    drag = ((0.0, 0.8), (0.65, 0.0), (0.0, 0.0))  # the camera stands in front of the table: x comes nearer
 
     def __init__(self, size: int | None = None, look: Look = "fast", render_mode: str | None = None):
         super().__init__(size, look, render_mode)
@@ -88,6 +90,12 @@ class Cube(MujocoTask):
 
     def features(self, state: np.ndarray) -> np.ndarray:
         return np.asarray(state)[..., CUBE_POSITION] / 0.04
+
+    def paths(self, state: np.ndarray, actions: np.ndarray) -> np.ndarray:
+        """The way of the effector through the air, with a stride as it is on average: to simulate it takes seconds."""
+        strides = np.cumsum(STRIDE_M * actions[..., :3].astype(np.float64), axis=1)
+        here = self._seen(state)["proprio/effector_pos"]
+        return self.project(state, here + np.pad(strides, ((0, 0), (1, 0), (0, 0))))
 
     def expert(self, rng: np.random.Generator) -> Policy:
         """OGBench's Markov oracle with per-episode noise; as soon as the cube is placed it gets a new target."""

@@ -33,6 +33,16 @@ class MujocoTask(Task):
         """The simulator's state as one vector."""
         return np.concatenate([self.data.qpos, self.data.qvel])
 
+    def project(self, state: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """Where points `(..., 3)` of the world lie in the picture of `state`, as shares of it `(..., 2)`."""
+        self.restore(state)
+        mujoco.mj_kinematics(self.model, self.data)
+        mujoco.mj_camlight(self.model, self.data)
+        camera = self.data.camera(self.camera)
+        across, up, depth = np.moveaxis((points - camera.xpos) @ camera.xmat.reshape(3, 3), -1, 0)
+        half = -depth * np.tan(np.radians(self.model.camera(self.camera).fovy[0]) / 2)  # it looks along -z
+        return np.stack([0.5 + across / half / 2, 0.5 - up / half / 2], axis=-1)
+
     def draw(self, state: np.ndarray) -> np.ndarray:
         """The published look has every effect; the fast one has none, coarse meshes, and is drawn at twice the size."""
         if self.look == "paper":

@@ -22,7 +22,7 @@ import cv2
 import numpy as np
 import pymunk
 
-from envs.base import Policy, Task, shrink
+from envs.base import FloorPlan, Policy, Task, shrink
 
 WORLD = 512
 PHYSICS_DT, PHYSICS_STEPS = 0.01, 10
@@ -54,6 +54,9 @@ class PushT(Task):
     moved_by = 5.0
     rule = "agent and block less than 20 px (as one 4-vector) and the block's angle less than 20 deg from the goal"
     unit = "px"
+    note = "the green T is decoration, not the goal"
+    floor_plan = FloorPlan(WORLD, (0, 1), velocity=(5, 6), objects=((0, 1), (2, 3)), angle=4)
+    drag = ((WORLD, 0), (0, WORLD))
 
     def start(self, rng: np.random.Generator) -> np.ndarray:
         agent, block = rng.uniform(50, 450, 2), rng.uniform(100, 400, 2)

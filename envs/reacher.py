@@ -15,6 +15,7 @@ from envs.mujoco_task import MujocoTask, mujoco  # first, because it checks MUJO
 
 # isort: split
 from dm_control.suite import reacher
+from mujoco import rollout
 
 PHYSICS_STEPS = 2
 STIFFNESS, DAMPING = 1.0, 0.1
@@ -34,6 +35,7 @@ class Reacher(MujocoTask):
     rule = "shoulder (modulo a full turn) and wrist less than 0.05 rad from the goal"
     unit = "rad"
     camera = "fixed"
+    drag = ((np.pi, 0), (0, np.pi))  # across turns the shoulder, down the wrist
 
     def __init__(self, size: int | None = None, look: Look = "fast", render_mode: str | None = None):
         super().__init__(size, look, render_mode)
@@ -63,6 +65,23 @@ class Reacher(MujocoTask):
     def features(self, state: np.ndarray) -> np.ndarray:
         shoulder, wrist = np.moveaxis(np.asarray(state)[..., :2], -1, 0)
         return np.stack([np.cos(shoulder), np.sin(shoulder), wrist], axis=-1) / 0.05
+
+    def paths(self, state: np.ndarray, actions: np.ndarray) -> np.ndarray:
+        """The way of the fingertip, by the simulator."""
+        self.restore(state)
+        size = mujoco.mj_stateSize(self.model, mujoco.mjtState.mjSTATE_FULLPHYSICS)
+        start = np.empty(size)
+        mujoco.mj_getState(self.model, self.data, start, mujoco.mjtState.mjSTATE_FULLPHYSICS)
+        control = np.repeat(actions.astype(np.float64), PHYSICS_STEPS, axis=1)
+        poses = np.broadcast_to(state[:2], (len(actions), 1, 2))
+        if control.shape[1]:
+            reached, _ = rollout.rollout(self.model, self.data, np.tile(start, (len(actions), 1)), control)
+            poses = np.concatenate([poses, reached[:, PHYSICS_STEPS - 1 :: PHYSICS_STEPS, 1:3]], axis=1)  # after time
+        shoulder, elbow = poses[..., 0], poses.sum(axis=-1)
+        arm, hand = self.model.body("hand").pos[0], self.model.body("finger").pos[0]
+        x = arm * np.cos(shoulder) + hand * np.cos(elbow)
+        y = arm * np.sin(shoulder) + hand * np.sin(elbow)
+        return self.project(state, np.stack([x, y, np.full_like(x, self.model.body("arm").pos[2])], axis=-1))
 
     def expert(self, rng: np.random.Generator) -> Policy:
         """Half of the episodes are uniform random torques; the others reach random poses in turn, with noise."""

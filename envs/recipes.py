@@ -135,5 +135,7 @@ def describe(kind: Any) -> str:
         return " or ".join(repr(choice) for choice in inside)
     if origin is tuple:
         return f"a list, each of it {describe(inside[0])}"
+    if origin is dict:
+        return "a table"
     names = {int: "a whole number", float: "a number", bool: "true or false", str: "text", Path: "text"}
     return names.get(kind, str(kind))

@@ -13,7 +13,7 @@ import functools
 
 import numpy as np
 
-from envs.base import Policy, Task, shrink
+from envs.base import FloorPlan, Policy, Task, shrink
 
 WORLD = 224
 BORDER, RADIUS, SPEED = 14, 7.0, 5.0
@@ -38,6 +38,8 @@ class TwoRoom(Task):
     moved_by = 16.0
     rule = "agent less than 16 px from the goal"
     unit = "px"
+    floor_plan = FloorPlan(WORLD, (0, 1))
+    drag = ((WORLD, 0), (0, WORLD))
 
     def start(self, rng: np.random.Generator) -> np.ndarray:
         while True:

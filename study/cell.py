@@ -6,10 +6,10 @@
 command goes on.
 """
 
+import contextlib
 import json
 import os
 import platform
-import resource
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,16 +21,20 @@ import torch
 
 from agent.episodes.settings import EpisodeSettings
 from agent.evaluate import Evaluate, run_episodes
-from envs.errors import parse_command_line, run
+from envs.dataset.reader import open_dataset
+from envs.errors import BadInput, parse_command_line, run
 from export.__main__ import MODEL, Export, export
 from models.run_folder import CONFIG, read_metrics
 from study import plan as plans
 from study.measure import assignments
-from study.measures import describe_latents
-from study.plan import Cell, Evaluation
+from study.measures import describe_latents, training_memory
+from study.plan import Cell, Evaluation, Plan
 from training.phases.trainer import Diverged, Trainer
 
-RUN, EVALUATION, RESULT = "run", "evaluation", "cell.json"
+with contextlib.suppress(ImportError):
+    import fcntl
+
+RUN, EVALUATION, RESULT, LOCK = "run", "evaluation", "cell.json", ".lock"
 CURVE = ("tail_rate", "qq_rmse", "error_5", "effective_rank")
 """What is kept of the measurements during training."""
 
@@ -49,32 +53,42 @@ class RunCell:
     """Dataset file of the cell's task."""
 
 
-def run_cell(cell: Cell, evaluation: Evaluation, folder: Path, data: Path) -> dict[str, Any]:
+class CellTrainer(Trainer):
+    """A trainer whose run folder nobody will look at."""
+
+    def draw(self) -> None:
+        """Draw nothing: it would take longer than a small cell's training."""
+
+
+def run_cell(plan: Plan, cell: Cell, folder: Path, data: Path) -> dict[str, Any]:
     """Do what is left to do of a cell in `folder`, and return what is to be kept of it."""
     seconds: dict[str, float] = {}
     kept: dict[str, Any] = {"name": cell.name, "task": cell.task, "settings": cell.settings}
     config = replace(plans.config_of(cell), data=data, out=folder / RUN, threads=1)
-    with timed(seconds, "train"):
-        trainer = Trainer(config)
-        try:
+    torch.set_num_threads(1)
+    kept["training_mb"] = training_memory(config, open_dataset(data).action_dim)
+    trainer = CellTrainer(config)
+    try:
+        with timed(seconds, "train"):
             trainer.run(bar=False)
-        except Diverged as error:
-            return kept | {"diverged": str(error).split(";")[0]}
-    with timed(seconds, "measure"):
-        kept |= describe_latents(trainer.learner.model, trainer.data)
+        with timed(seconds, "measure"):
+            kept |= describe_latents(trainer.learner.model, trainer.data, plan.measures)
+    except Diverged as error:
+        return kept | {"diverged": str(error).split(";")[0]}
+    except torch.linalg.LinAlgError:  # of their covariance
+        return kept | {"diverged": f"the latents are not finite at step {trainer.step}"}
     with timed(seconds, "export"):
         export(Export(run=folder / RUN, out=folder / MODEL, env=cell.task, planner="cem"))
     kept["evaluations"] = {}
-    for planner, settings in evaluation.planners.items():
+    for planner, settings in plan.evaluation.planners.items():
         with timed(seconds, f"evaluate {planner}"):
-            kept["evaluations"][planner] = evaluate(cell, evaluation, planner, settings, folder)
+            kept["evaluations"][planner] = evaluate(cell, plan.evaluation, planner, settings, folder)
     measured = [line for line in read_metrics(folder / RUN) if "held_out" in line]
     kept["curve"] = [{"step": line["step"], **{key: line["held_out"][key] for key in CURVE}} for line in measured]
     about = json.loads((folder / RUN / CONFIG).read_text())
     kept["run"] = {key: about[key] for key in ("objective", "regulariser", "network", "steps", "batch", "lr", "seed")}
     kept["data"] = about["data"]["fingerprint"]
     kept["seconds"] = {phase: round(value, 1) for phase, value in seconds.items()}
-    kept["peak_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
     kept["machine"] = f"{platform.machine()}, torch {torch.__version__}"
     return kept
 
@@ -83,10 +97,15 @@ def evaluate(
     cell: Cell, evaluation: Evaluation, planner: str, settings: dict[str, Any], folder: Path
 ) -> dict[str, Any]:
     """First hits and last steps of every pair, as strings of 0 and 1 in the order of seeds and pairs."""
-    words = tuple(assignments(settings))
-    base = planner.split(" ")[0]  # "lewm unclamped" is a planner with settings of its own
+    how = EpisodeSettings(
+        cell.task,
+        offset=evaluation.offset,
+        planner=plans.base_of(planner),
+        plan=tuple(assignments(settings)),
+        device="cpu",
+    )
     asked = Evaluate(
-        episode=EpisodeSettings(cell.task, offset=evaluation.offset, planner=base, plan=words, device="cpu"),
+        episode=how,
         model=(str(folder / MODEL),),
         agents=(),
         episodes=evaluation.episodes,
@@ -95,6 +114,8 @@ def evaluate(
         out=folder / EVALUATION / planner.replace(" ", "-"),
     )
     _, _, lines = run_episodes(asked, progress=False)
+    if failed := [line["error"] for line in lines if line.get("error")]:
+        raise BadInput(f"{len(failed)} episodes of {cell.name} could not be run: {failed[0]}")
     plan_ms = sorted(ms for line in lines for ms in line["plan_ms"])
     return {
         "first_hit": "".join(str(int(line["success"])) for line in lines),
@@ -111,6 +132,16 @@ def timed(seconds: dict[str, float], phase: str) -> Iterator[None]:
     seconds[phase] = time.perf_counter() - started
 
 
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Wait until no other process runs this cell: one may have outlived the study that started it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / LOCK, "w") as held:
+        if "fcntl" in globals():
+            fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+
+
 def write(path: Path, kept: dict[str, Any]) -> None:
     """Replace a file as a whole."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -122,9 +153,10 @@ def write(path: Path, kept: dict[str, Any]) -> None:
 def main() -> int:
     settings = parse_command_line(RunCell, __doc__)
     plan = plans.read(settings.plan)
-    folder = settings.out / settings.cell
-    kept = run_cell(plan.cell(settings.cell), plan.evaluation, folder, settings.data)
-    write(folder / RESULT, {"plan": plan.name, **kept})
+    cell, folder = plan.cell(settings.cell), settings.out / settings.cell
+    with alone(folder):
+        if not (folder / RESULT).exists():
+            write(folder / RESULT, {"plan": plan.name, **run_cell(plan, cell, folder, settings.data)})
     return 0
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from agent import planning
 from envs import OFFSET, TASKS, recipes
 from envs.errors import BadInput
 from training.config import Config
@@ -31,6 +32,18 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
+class Measures:
+    """How much of every cell's latents is measured; the defaults are the paper's."""
+
+    frames: int = 20_000
+    directions: int = 6144
+    """Held-out latents, and random directions that they are projected on, for normality."""
+    probe_seeds: int = 6
+    probe_frames: int = 4096
+    """Repetitions of the probes, and latents that each is fitted on."""
+
+
+@dataclass(frozen=True)
 class Contrast:
     """What the plan is to decide."""
 
@@ -52,18 +65,26 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class About:
+    """What a plan says about itself."""
+
+    question: str = ""
+    episodes: int | None = None
+    """Episodes of data; None is what the task's recipe asks for."""
+    minutes: float = 10.0
+    """What a cell takes of one core, about."""
+
+
+@dataclass(frozen=True)
 class Plan:
-    """A grid of training runs, evaluated alike."""
+    """A grid of training runs, measured and evaluated alike."""
 
     name: str
-    question: str
+    about: About
     cells: tuple[Cell, ...]
     evaluation: Evaluation
+    measures: Measures
     contrast: Contrast
-    episodes: int | None
-    """Episodes of data; None is what the task's recipe asks for."""
-    minutes: float
-    """What a cell takes of one core, about."""
 
     def cell(self, name: str) -> Cell:
         """The cell called `name`."""
@@ -73,35 +94,45 @@ class Plan:
         return found[0]
 
 
+SECTIONS = ("shared", "evaluate", "measure", "contrast")
+
+
 def read(path: Path) -> Plan:
     """The plan in a TOML file; what cannot be carried out is refused in one sentence."""
     try:
         table = tomllib.loads(path.read_text())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadInput(f"{path} is not a plan that can be read: {error}") from error
-    known = {"question", "episodes", "minutes", "shared", "grids", "evaluate", "contrast"}
-    if unknown := sorted(set(table) - known):
-        raise BadInput(f"{path} has an unknown entry '{unknown[0]}': a plan has {', '.join(sorted(known))}")
-    if not isinstance(table.get("question"), str) or not table.get("grids"):
-        raise BadInput(f"{path} needs a question and at least one [[grids]]")
-    shared = table.get("shared", {})
-    cells = [cell for grid in table["grids"] for cell in _cells(path, shared, grid)]
-    if twice := {cell.name for cell in cells if [other.name for other in cells].count(cell.name) > 1}:
-        raise BadInput(f"{path} has the cell {sorted(twice)[0]} twice")
-    return Plan(
+    grids = table.pop("grids", None)
+    sections = {name: table.pop(name, {}) for name in SECTIONS}
+    if wrong := [name for name, section in sections.items() if not isinstance(section, dict)]:
+        raise BadInput(f"{path} has {wrong[0]} = {sections[wrong[0]]!r}, which must be a section [{wrong[0]}]")
+    if not grids or not isinstance(grids, list) or not all(isinstance(grid, dict) for grid in grids):
+        raise BadInput(f"{path} has no cells: it needs at least one section [[grids]]")
+    about = recipes.filled(About(), table, f"{path} has")
+    if not about.question:
+        raise BadInput(f"{path} has no question: say in one sentence what it is to find out")
+    cells = [cell for grid in grids for cell in _cells(path, sections["shared"], grid)]
+    names = [cell.name for cell in cells]
+    if twice := sorted(name for name in set(names) if names.count(name) > 1):
+        raise BadInput(f"{path} has the cell {twice[0]} twice")
+    plan = Plan(
         name=path.stem,
-        question=table["question"],
+        about=about,
         cells=tuple(cells),
-        evaluation=recipes.filled(Evaluation(), table.get("evaluate", {}), f"{path} has [evaluate]"),
-        contrast=recipes.filled(Contrast(), table.get("contrast", {}), f"{path} has [contrast]"),
-        episodes=table.get("episodes"),
-        minutes=float(table.get("minutes", 10)),
+        evaluation=recipes.filled(Evaluation(), sections["evaluate"], f"{path} has [evaluate]"),
+        measures=recipes.filled(Measures(), sections["measure"], f"{path} has [measure]"),
+        contrast=recipes.filled(Contrast(), sections["contrast"], f"{path} has [contrast]"),
     )
+    _check(path, plan)
+    return plan
 
 
 def _cells(path: Path, shared: dict[str, Any], grid: dict[str, Any]) -> list[Cell]:
     """All combinations of a grid's values; what is not a list is the same in all of them."""
     axes = {key: value if isinstance(value, list) else [value] for key, value in grid.items()}
+    if empty := [key for key, values in axes.items() if not values]:
+        raise BadInput(f"{path} has a grid without cells: {empty[0]} is an empty list")
     cells = []
     for values in itertools.product(*axes.values()):
         chosen = dict(zip(axes, values, strict=True))
@@ -111,9 +142,37 @@ def _cells(path: Path, shared: dict[str, Any], grid: dict[str, Any]) -> list[Cel
             raise BadInput(f"{path} names the unknown task '{task}': choose one of {', '.join(TASKS)}")
         words = [f"{SHORT.get(key, key)}{value}" for key, value in {"task": task, **chosen}.items()]
         cell = Cell("-".join(words), task, settings)
-        config_of(cell, f"{path} has a grid with")  # checks names and types
+        try:
+            config = config_of(cell, "it has a grid with")
+            config.check()
+            config.make_objective()
+            config.network_settings()
+        except BadInput as error:
+            raise BadInput(f"{path} has a cell that cannot be trained, {cell.name}: {error}") from None
         cells.append(cell)
     return cells
+
+
+def _check(path: Path, plan: Plan) -> None:
+    """Refuse what the types of single settings do not tell."""
+    for planner, settings in plan.evaluation.planners.items():
+        try:
+            planning.make(base_of(planner), **settings)
+        except (TypeError, ValueError) as error:
+            raise BadInput(f"{path} has [evaluate] with a planner that cannot be used: {error}") from None
+    counts = {"episodes": plan.evaluation.episodes, "offset": plan.evaluation.offset, **vars(plan.measures)}
+    if wrong := [name for name, count in counts.items() if count < 1]:
+        raise BadInput(f"{path} has {wrong[0]} = {counts[wrong[0]]}, which must be at least 1")
+    seeds = plan.evaluation.seeds
+    if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
+        raise BadInput(f"{path} has [evaluate] seeds = {list(seeds)}: give at least one, none negative, none twice")
+    if plan.evaluation.planners and plan.contrast.planner not in plan.evaluation.planners:
+        raise BadInput(f"{path} has [contrast] with the planner {plan.contrast.planner}, which [evaluate] does not run")
+
+
+def base_of(planner: str) -> str:
+    """The registered planner behind a name of [evaluate]: "lewm unclamped" is lewm with settings of its own."""
+    return planner.split(" ")[0]
 
 
 def config_of(cell: Cell, where: str = "a cell has") -> Config:
@@ -123,6 +182,8 @@ def config_of(cell: Cell, where: str = "a cell has") -> Config:
     """
     settings = dict(cell.settings)
     windows = settings.pop("windows", None)
+    if not recipes.fits(windows, int | None):
+        raise BadInput(f"{where} windows = {windows!r}, which must be a whole number")
     asked = Config(cell.task, objective=settings.get("objective", "qqworld"), preset=settings.get("preset", "compact"))
     config = recipes.filled(defaults("joint", asked), settings, where)
     if windows is not None:

@@ -53,6 +53,8 @@ def checked(env: str) -> str:
     """A task's name that has a recipe."""
     if env not in envs.TASKS:
         raise BadInput(f"unknown task '{env}': choose one of {', '.join(envs.TASKS)}")
+    if not recipes.path_of(env).is_file():
+        raise BadInput(f"there is no recipe {recipes.path_of(env)}: nothing says how models of {env} are made")
     recipes.read(env)
     return env
 

@@ -24,11 +24,10 @@ from tqdm import tqdm
 from envs import recipes
 from envs.collect import Collect, collect
 from envs.errors import BadInput, parse_command_line, run
+from study import cells as kept
 from study import plan as plans
 from study.cell import RESULT, write
 from study.plan import Cell, Plan
-
-CELLS = Path("docs/study")
 
 
 @dataclass(frozen=True)
@@ -57,8 +56,9 @@ def study(settings: Run) -> int:
         raise BadInput(f"--workers must be at least 1, got {settings.workers}")
     plan = plans.read(settings.plan)
     out = settings.out or Path("runs/study") / plan.name
-    cells = settings.cells or CELLS / plan.name
-    missing = [cell for cell in plan.cells if not (cells / f"{cell.name}.json").exists()]
+    cells = settings.cells or kept.CELLS / plan.name
+    done = {finished.cell.name for finished in kept.finished(plan, cells)}
+    missing = [cell for cell in plan.cells if cell.name not in done]
     print(describe(plan, missing, cells), flush=True)
     if settings.dry_run:
         return 0
@@ -79,9 +79,9 @@ def study(settings: Run) -> int:
 
 def describe(plan: Plan, missing: Sequence[Cell], cells: Path) -> str:
     """How much there is to do."""
-    minutes = typical_minutes(cells) or plan.minutes
+    minutes = typical_minutes(cells) or plan.about.minutes
     return (
-        f"{plan.name}: {plan.question}\n{len(plan.cells)} cells, {len(missing)} of them to run, about "
+        f"{plan.name}: {plan.about.question}\n{len(plan.cells)} cells, {len(missing)} of them to run, about "
         f"{len(missing) * minutes / 60:.1f} core-hours"
     )
 
@@ -97,8 +97,8 @@ def collected(plan: Plan, task: str, folder: Path) -> Path:
     """The data of a task, collected if it is not there yet."""
     settings = recipes.apply(Collect(task), task, "data")
     settings = replace(settings, out=folder / f"{task}.h5")
-    if plan.episodes is not None:
-        settings = replace(settings, episodes=plan.episodes, out=folder / f"{task}-{plan.episodes}.h5")
+    if (episodes := plan.about.episodes) is not None:
+        settings = replace(settings, episodes=episodes, out=folder / f"{task}-{episodes}.h5")
     if not settings.path.exists():
         print(collect(settings), flush=True)
     return settings.path

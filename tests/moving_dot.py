@@ -21,7 +21,9 @@ def episode(rng: np.random.Generator, steps: int, side: int) -> tuple[np.ndarray
     return np.repeat((255 * blob).astype(np.uint8)[..., None], 3, -1), actions, np.stack(states)
 
 
-def write(path: Path, episodes: int = 12, steps: int = 30, side: int = 64, every: int = 1, seed: int = 0) -> Path:
+def write(
+    path: Path, episodes: int = 12, steps: int = 30, side: int = 64, every: int = 1, seed: int = 0, task: str = "dot"
+) -> Path:
     """A dataset as the collector writes it, with `every` control steps a row."""
     rng = np.random.default_rng(seed)
     pixels, action, state = [], [], []
@@ -42,6 +44,6 @@ def write(path: Path, episodes: int = 12, steps: int = 30, side: int = 64, every
         file["ep_offset"] = np.cumsum(lengths) - lengths
         file["ep_idx"] = np.repeat(np.arange(episodes), lengths)
         file["step_idx"] = np.concatenate([np.arange(length) for length in lengths])
-        file.attrs.update({"task": "dot", "seed": seed, "frame_skip": every, "action_dim": 2})
+        file.attrs.update({"task": task, "seed": seed, "frame_skip": every, "action_dim": 2})
         file.attrs["state_names"] = json.dumps(["dot_x", "dot_y"])
     return path

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,8 @@ import pytest
 import envs
 import play
 from agent.viewer.frame import HEIGHT, WIDTH
+from agent.viewer.hud_state import HudState
+from agent.world_models.registry import PRETRAINED
 from envs import BadInput
 from study import screenshots
 from tests.agent.viewer.playing import virtual_screen
@@ -52,7 +55,7 @@ def test_without_a_display_it_shows_a_bar_writes_a_video_and_says_where(tmp_path
     done = command(*QUICK, "--episodes", 1, "--steps", 4, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "there is no display" in done.stdout
-    assert "saved qqworld-two-room.mp4" in done.stdout
+    assert "saved the video qqworld-two-room.mp4" in done.stdout
     assert "pygame" not in done.stdout
     assert "5/5" in done.stderr
     assert imageio.imread(tmp_path / "qqworld-two-room.mp4").shape == (5, HEIGHT, WIDTH, 3)
@@ -136,6 +139,12 @@ def test_a_model_of_ones_own_plays_and_its_episodes_are_logged(call, tmp_path):
     assert lines[0]["actions"] == lines[2]["actions"]
 
 
+def test_it_prints_the_path_that_it_took_and_passes_over_a_file_here_of_another_task(call, tmp_path, capsys):
+    shutil.copy(PRETRAINED / "pusht" / "qqworld.onnx", tmp_path / "qqworld.onnx")
+    assert call("--env", "two-room", "--model", "qqworld.onnx", "--episodes", 1, "--steps", 2) == 0
+    assert f"two-room: {PRETRAINED / 'two-room' / 'qqworld.onnx'} on " in capsys.readouterr().out
+
+
 def test_far_goals_have_twice_their_offset_as_time_and_are_logged_as_such(call, tmp_path):
     call("--env", "two-room", "--agent", "zero", "--episodes", 1, "--offset", 30, "--log", "log.jsonl")
     line = json.loads((tmp_path / "log.jsonl").read_text())
@@ -165,9 +174,48 @@ def test_real_time_and_a_time_for_plans_are_taken_into_account(call, tmp_path):
     assert line["steps"] == 8
 
 
+def test_pairs_are_found_again_by_their_number(call, tmp_path):
+    call("--env", "two-room", "--agent", "zero", "--episodes", 2, "--steps", 2, "--pair", 7, "--log", "log.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert [line["pair"] for line in lines] == [7, 8]
+    np.testing.assert_array_equal(lines[0]["start"], envs.pairs("two-room", 0, 8)[7].start)
+
+
+def test_failed_episodes_of_a_log_are_played_again(call, tmp_path, capsys):
+    call(*QUICK, "--episodes", 2, "--steps", 6, "--pair", 3, "--seed", 5, "--log", "log.jsonl")
+    capsys.readouterr()
+    call(
+        "--replay", "log.jsonl", "--pick", "failed", "--model", "simulator", "--log", "again.jsonl", "--video", "v.mp4"
+    )
+    lines, again = (
+        [json.loads(line) for line in (tmp_path / name).read_text().splitlines()]
+        for name in ("log.jsonl", "again.jsonl")
+    )
+    kept = ("task", "seed", "pair", "start", "goal", "actions", "planner", "final_distance")
+    failed = [line for line in lines if not line["success"]]
+    assert [[line[key] for key in kept] for line in again] == [[line[key] for key in kept] for line in failed]
+    assert again[0]["agent"] == "replay"
+    assert "saved the video v.mp4" in capsys.readouterr().out
+    assert len(imageio.imread(tmp_path / "v.mp4")) == 7 * len(failed)
+
+
+def test_a_time_for_plans_that_is_too_short_is_told(tmp_path):
+    quick = ["--env", "two-room", "--model", "simulator", "--episodes", 1, "--steps", 6, "--plan-ms", 0.01]
+    done = command(*quick, cwd=tmp_path)
+    assert "\nwarning: planner cem cannot make a plan in 0.01 ms" in done.stderr.replace("\r", "\n")
+    assert "2 plans of the last episode missed their deadline" in done.stdout
+
+
+def test_a_window_that_is_left_before_an_episode_ends_tells_no_rate():
+    hud = HudState(2)
+    assert play._said(hud, None) == ["no episode was finished"]
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
+        (["--agent", "expert", "--pair", "-1"], "--pair must be at least 0"),
+        (["--replay", "no.jsonl"], "there is no log no.jsonl"),
         (["--model", "nosuch.onnx"], "there is no model nosuch.onnx, here or under pretrained/two-room/, which holds"),
         (["--model", "no.module:Class"], "neither a file nor a class"),
         (["--model", "simulator", "--planner", "magic"], "unknown planner 'magic'"),

@@ -25,7 +25,7 @@ NETWORK = {
 }
 
 
-def network(preset: str = "compact", seed: int = 0, **settings) -> models.WorldModel:
+def network(preset: str = "compact-transformer", seed: int = 0, **settings) -> models.WorldModel:
     """A network whose gates, which begin closed, are open."""
     torch.manual_seed(seed)
     model = models.build(preset, action_dim=2, **settings)
@@ -48,14 +48,14 @@ def proposals(latent: int, action_size: int, components: int) -> models.Proposal
     return made.eval()
 
 
-def source(preset: str = "compact", seed: int = 0, components: int = 0, **settings) -> Source:
+def source(preset: str = "compact-transformer", seed: int = 0, components: int = 0, **settings) -> Source:
     """A network as if it had been trained; with some `components`, proposals too."""
-    settings = settings or (NETWORK if preset == "compact" else {})
+    settings = settings or ({} if preset == "paper" else NETWORK)
     model = network(preset, seed, **settings)
     return Source(
         model=model,
         task="two-room",
-        look="fast" if preset == "compact" else "paper",
+        look="paper" if preset == "paper" else "fast",
         preset=preset,
         network=models.settings(preset, **settings),
         objective="qqworld",

@@ -5,6 +5,8 @@ same regulariser on them; DDP's average of the gradients is then the gradient of
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 import torch.distributed as dist
@@ -28,6 +30,22 @@ def world() -> int:
 def rank() -> int:
     """Which of them this one is."""
     return dist.get_rank() if dist.is_initialized() else 0
+
+
+def wait() -> None:
+    """Go on when all processes have come here: the others can then read what one of them wrote."""
+    if world() > 1:
+        dist.barrier()
+
+
+@contextmanager
+def main_process_first() -> Iterator[None]:
+    """What is inside is done by the main process before the others do it and find what it wrote."""
+    if rank() != 0:
+        wait()
+    yield
+    if rank() == 0:
+        wait()
 
 
 def mean(values: Tensor) -> Tensor:
@@ -107,6 +125,7 @@ def globalise(module: nn.Module) -> nn.Module:
         if isinstance(child, nn.BatchNorm1d | nn.BatchNorm2d):
             whole = GlobalBatchNorm(child.num_features, child.eps, child.momentum)
             whole.load_state_dict(child.state_dict())
+            whole.requires_grad_(child.weight.requires_grad)
             setattr(module, name, whole)
         else:
             globalise(child)

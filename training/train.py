@@ -28,6 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
     minutes = recipes.minutes(asked.env)
     try:
         for number, phase in enumerate(phases, start=1):
+            distributed.wait()  # for the checkpoint that this phase reads
             config = parse_command_line(Config, __doc__, arguments, defaults(phase, asked))
             if phase == "proposals" and distributed.rank() != 0:
                 continue  # a small network that one process trains

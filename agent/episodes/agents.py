@@ -1,6 +1,9 @@
 """Who decides what to do: the contract of an agent, and agents that plan with a world model."""
 
+import dataclasses
+import math
 import time
+import warnings
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -13,6 +16,7 @@ from agent.planning.base import Plan, Planner, Problem, check_horizon
 from agent.world_models.base import WorldModel, latent_distance
 from envs import BadInput, Task
 
+TRIES = 2  # the first plan of its kind opens what it needs
 PLAN_SPACE = 0x91A4  # first word of the seeds, so that streams of different purpose never meet
 
 
@@ -29,6 +33,8 @@ class Thought:
     """The plan in force."""
     planned_at: int | None = None
     """The step at which that plan began."""
+    planner: Planner | None = None
+    """Who made that plan."""
 
 
 class Agent(Protocol):
@@ -40,6 +46,10 @@ class Agent(Protocol):
     thought: Thought
     new_plan_ms: float | None
     """How long the plan took that comes into force at this step; None when none does."""
+    misses: int
+    """Plans of this episode that missed their deadline, so far."""
+    floor_ms: float | None
+    """The shortest time in which it can make a plan, once a deadline was too short for that."""
 
     @property
     def model(self) -> WorldModel | None: ...
@@ -91,6 +101,8 @@ class PlanningAgent(ABC):
         self.sees = model.sees
         self.thought = Thought()
         self.new_plan_ms: float | None = None
+        self.misses = 0
+        self.floor_ms: float | None = None
 
     def begin(self, task: Task, seed: int, pair: int) -> None:
         reach = (self.model.history - 1) * self.model.action_block
@@ -101,6 +113,14 @@ class PlanningAgent(ABC):
         self._done: deque[np.ndarray] = deque(maxlen=max(reach, 1))
         self.thought = Thought()
         self.new_plan_ms = None
+        self.misses = 0
+
+    def use(self, planner: Planner, plan_ms: float | None) -> None:
+        """Make the next plans with `planner`, each in `plan_ms`."""
+        check_fit(self.model, planner)
+        self.planner = planner
+        self.plan_ms = plan_ms
+        self.floor_ms = None
 
     def aim(self, goal: np.ndarray) -> None:
         self._goal = self.model.encode(goal[None])[0]
@@ -130,15 +150,27 @@ class PlanningAgent(ABC):
         """Steps until the next plan."""
         return 1 if self.planner.every_step else self.planner.replan * self.model.action_block
 
-    def _think(self, latent: np.ndarray | None, plan: Plan | None, planned_at: int | None) -> None:
+    def _think(
+        self, latent: np.ndarray | None, plan: Plan | None, planned_at: int | None, planner: Planner | None
+    ) -> None:
         distance = None if latent is None else float(latent_distance(self.model, latent, self._goal))
-        self.thought = Thought(latent, self._goal, distance, plan, planned_at)
+        self.thought = Thought(latent, self._goal, distance, plan, planned_at, planner)
+
+    def warn(self, floor_ms: float) -> None:
+        """Say that the time for a plan is too short for this planner."""
+        self.floor_ms = floor_ms
+        warnings.warn(
+            f"planner {self.planner.name} cannot make a plan in {self.plan_ms:g} ms: on this machine its shortest plan "
+            f"takes about {floor_ms:.2g} ms",
+            stacklevel=2,
+        )
 
 
 class ModelAgent(PlanningAgent):
     """Is given a plan every `planner.replan` blocks (`plan_together`) and carries it out in between.
 
-    With `plan_ms` a plan is the best found in that time, and the episode depends on the clock.
+    With `plan_ms` a plan is the best found in that time, and the episode depends on the clock. A plan that takes longer
+    is carried out all the same and counted in `misses`.
     """
 
     def aim(self, goal: np.ndarray) -> None:
@@ -153,7 +185,9 @@ class ModelAgent(PlanningAgent):
     def see(self, step: int, observation: np.ndarray | None) -> None:
         self._step = step
         self.new_plan_ms = None
+        started = time.perf_counter()
         self._seen.append(None if observation is None else self.model.encode(observation[None])[0])
+        self._encode_ms = 1e3 * (time.perf_counter() - started)
         if not self.planning:
             self._plan = None
         if observation is not None:
@@ -167,10 +201,12 @@ class ModelAgent(PlanningAgent):
         rng = np.random.default_rng([PLAN_SPACE, self._seed, self._pair, self._step])
         return Problem(context, past_actions, self._goal, rng, self._leftover())
 
-    def accept(self, plan: Plan, ms: float) -> None:
-        """Carry out the answer to `problem`, which took `ms`."""
-        self._plan = plan
+    def accept(self, plan: Plan, ms: float, missed: bool = False) -> None:
+        """Carry out the answer to `problem`, which took `ms` and may have `missed` its deadline."""
+        self._plan = dataclasses.replace(plan, ms={"encode": self._encode_ms, **plan.ms})
         self._planned_at = self._step
+        self._planned_by = self.planner
+        self.misses += missed
         self.new_plan_ms = ms
         self._update_thought()
 
@@ -180,7 +216,10 @@ class ModelAgent(PlanningAgent):
         return self._plan.actions.reshape(-1, self.model.action_dim)[step - self._planned_at]
 
     def _update_thought(self) -> None:
-        self._think(self._seen[-1], self._plan, None if self._plan is None else self._planned_at)
+        if self._plan is None:
+            self._think(self._seen[-1], None, None, None)
+        else:
+            self._think(self._seen[-1], self._plan, self._planned_at, self._planned_by)
 
     def _leftover(self) -> np.ndarray | None:
         """The blocks of the last plan that have not begun."""
@@ -201,10 +240,27 @@ def plan_together(agents: Iterable[Agent]) -> None:
     first = due[0][0]
     started = time.perf_counter()
     deadline = None if first.plan_ms is None else started + first.plan_ms / 1e3
-    plans = first.planner(first.model, [problem for _, problem in due], deadline)
-    each_ms = 1e3 * (time.perf_counter() - started) / len(due)
+    problems = [problem for _, problem in due]
+    plans = first.planner(first.model, problems, deadline)
+    ended = time.perf_counter()
+    missed = deadline is not None and ended > deadline
     for (agent, _), plan in zip(due, plans, strict=True):
-        agent.accept(plan, each_ms)
+        agent.accept(plan, 1e3 * (ended - started) / len(due), missed)
+    if missed and first.floor_ms is None:
+        _find_floor([agent for agent, _ in due], problems)
+
+
+def _find_floor(agents: Sequence[ModelAgent], problems: Sequence[Problem]) -> None:
+    """Time the shortest plan that can be made, one without any time, and warn if that is too long."""
+    first, floor_ms = agents[0], math.inf
+    for _ in range(TRIES):
+        started = time.perf_counter()
+        first.planner(first.model, problems, started)
+        floor_ms = min(floor_ms, 1e3 * (time.perf_counter() - started))
+    for agent in agents:
+        agent.floor_ms = floor_ms
+    if first.plan_ms is not None and floor_ms > first.plan_ms:
+        first.warn(floor_ms)
 
 
 def check_fit(model: WorldModel, planner: Planner) -> None:

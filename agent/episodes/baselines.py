@@ -18,6 +18,8 @@ class RuleAgent:
     sees: Literal["pixels", "state"] = "state"
     thought = Thought()
     new_plan_ms: float | None = None
+    misses = 0
+    floor_ms: float | None = None
     model = None
     planner = None
     planning = False

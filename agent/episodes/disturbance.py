@@ -1,6 +1,7 @@
 """Seeded pushes: now and then the goal object is somewhere else, and the agent has to cope."""
 
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,9 @@ from envs import BadInput, Task
 
 PUSH_SPACE, BOX_SPACE = 0x9054, 0x9055  # first words of the seeds
 TRIES, BOX_STARTS = 16, 64
+
+Push = Callable[[Task, np.ndarray, int, int, int], np.ndarray | None]
+"""Task, state `(S,)`, seed, pair and step to a push `(M,)` over the task's `movable`, if there is one."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from agent.episodes.agents import Agent, Thought, plan_together
-from agent.episodes.disturbance import Disturbance
+from agent.episodes.disturbance import Push
 from envs import OFFSET, BadInput, Task
 
 STEPS = 2 * OFFSET
@@ -26,8 +26,6 @@ STEPS = 2 * OFFSET
 class Clock:
     """How planning keeps up when the world does not wait."""
 
-    misses: int
-    """Plans that came too late to be used, so far."""
     plan_age_ms: float | None
     """How old the observation is that the plan in force was made from."""
     reaction_ms: float | None
@@ -63,6 +61,8 @@ class Step:
     thought: Thought
     plan_ms: float | None = None
     """How long the plan in force took, where it is used for the first time."""
+    misses: int = 0
+    """Plans that missed their deadline, so far; against the clock they came too late to be used."""
     pushed: np.ndarray | None = None
     """How far the goal object was pushed since the last record, over the task's `movable`."""
     clock: Clock | None = None
@@ -86,7 +86,7 @@ class Episode:
         seed: int = 0,
         pair: int = 0,
         steps: int = STEPS,
-        disturb: Disturbance | None = None,
+        disturb: Push | None = None,
         look_every: int = 1,
     ):
         """`look_every` above 1 spares the pictures in between that the agent can do without; records then lack them."""
@@ -160,6 +160,7 @@ class Episode:
             first_hit=self.first_hit,
             thought=self.agent.thought,
             plan_ms=self.agent.new_plan_ms,
+            misses=self.agent.misses,
             pushed=self._pushed,
             clock=clock,
         )

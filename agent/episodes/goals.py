@@ -27,13 +27,18 @@ class Goals:
     pictured: np.ndarray | None = None
     """A state `(S,)` that looks like `picture`, by which success is measured."""
 
-    def __call__(self, task: Task, pair: Pair, seed: int, number: int, attempt: int = 0) -> np.ndarray:
-        """The goal state of an episode; each further `attempt` at `random` is another one."""
+    def __call__(self, task: Task, pair: Pair, seed: int, number: int) -> np.ndarray:
+        """The goal state of an episode."""
         if self.source == "pair":
             return pair.goal
         if self.source == "random":
-            return task.start(np.random.default_rng([GOAL_SPACE, seed, number, attempt]))
+            return random_goal(task, seed, number)
         return pair.goal if self.pictured is None else self.pictured
+
+
+def random_goal(task: Task, seed: int, number: int, attempt: int = 0) -> np.ndarray:
+    """A goal state `(S,)` from the task's starts; each further `attempt` is another one."""
+    return task.start(np.random.default_rng([GOAL_SPACE, seed, number, attempt]))
 
 
 def parse_goal(source: str, task: Task) -> Goals:

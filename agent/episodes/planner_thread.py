@@ -1,5 +1,6 @@
 """A planner at work in its own thread: asked by one step of an episode, collected by a later one."""
 
+import dataclasses
 import threading
 import time
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ import numpy as np
 
 from agent.planning.base import Plan, Planner, Problem
 from agent.world_models.base import WorldModel
+from envs.errors import BadInput
 
 PATIENCE_S = 5.0
 """How long a planner that is still at work when the episode ends is waited for."""
@@ -38,6 +40,8 @@ class Timed:
     """A plan, what it was made from and when it is to start."""
 
     plan: Plan
+    planner: Planner
+    """Who made it."""
     latent: np.ndarray
     """Of the observation that it was made from `(D,)`."""
     goal: np.ndarray
@@ -54,6 +58,7 @@ def plan_ahead(model: WorldModel, planner: Planner, request: Request) -> Timed:
     """A plan that begins with what is committed: whole blocks are foreseen, the rest are its own first actions."""
     started = time.perf_counter()
     seen, blocks = model.encode(request.observations), request.past_actions
+    encode_ms = 1e3 * (time.perf_counter() - started)
     context, whole = seen, len(request.committed) // model.action_block
     if whole:
         foreseen = request.committed[: whole * model.action_block].reshape(whole, -1)
@@ -62,8 +67,10 @@ def plan_ahead(model: WorldModel, planner: Planner, request: Request) -> Timed:
     context = context[-planner.context :]
     past, rest = blocks[len(blocks) - len(context) + 1 :], request.committed[whole * model.action_block :]
     problem = Problem(context, past, request.goal, request.rng, request.leftover, rest)
+    plan = planner(model, [problem], request.deadline)[0]
     return Timed(
-        plan=planner(model, [problem], request.deadline)[0],
+        plan=dataclasses.replace(plan, ms={"encode": encode_ms, **plan.ms}),
+        planner=planner,
         latent=seen[-1],
         goal=request.goal,
         begin=request.step + whole * model.action_block,
@@ -101,6 +108,8 @@ class PlannerThread:
         """The plan that has become ready, or does so in time; raises what killed the planner."""
         with self._wake:
             self._wake.wait_for(lambda: self._done is not None or self._error is not None, patience_s)
+        if isinstance(self._error, BadInput):
+            raise self._error
         if self._error is not None:
             raise RuntimeError(f"the planner thread died: {self._error}") from self._error
         done, self._done = self._done, None

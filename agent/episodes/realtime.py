@@ -40,7 +40,6 @@ class RealtimeAgent(PlanningAgent):
     def begin(self, task: Task, seed: int, pair: int) -> None:
         super().begin(task, seed, pair)
         self._step_s = 1 / task.control_hz
-        self._budget_s = self.model.action_block * self._step_s if self.plan_ms is None else self.plan_ms / 1e3
         self._expected_s = self._budget_s
         self._ahead: dict[int, np.ndarray] = {}  # step to the action committed for it
         self._waiting: list[Timed] = []  # plans that have not started, by their start
@@ -48,7 +47,6 @@ class RealtimeAgent(PlanningAgent):
         self._asked_for = -1  # and from which step on
         self._newest: Timed | None = None
         self._in_force: Timed | None = None
-        self._misses = 0
         self.close()
 
     def aim(self, goal: np.ndarray) -> None:
@@ -68,7 +66,7 @@ class RealtimeAgent(PlanningAgent):
         if (timed := self._thread.collect()) is not None:
             self._schedule(timed)
         elif self._asked_for == step:
-            self._misses += 1
+            self.misses += 1
         self.new_plan_ms = None
         while self._waiting and self._waiting[0].start <= step:
             self._in_force = self._waiting.pop(0)
@@ -78,23 +76,30 @@ class RealtimeAgent(PlanningAgent):
         elif self._thread.idle and step - self._asked_at >= self._steps_per_plan:
             self._thread.submit(self.planner, self._request())
         latent = self._newest.latent if self._newest else None
-        plan, begin = (self._in_force.plan, self._in_force.begin) if self._in_force else (None, None)
-        self._think(latent, plan, begin)
+        if self._in_force is None:
+            self._think(latent, None, None, None)
+        else:
+            self._think(latent, self._in_force.plan, self._in_force.begin, self._in_force.planner)
 
     def clock(self, lag_ms: float) -> Clock:
         """How planning keeps up, for the record of this step."""
         if self._in_force is None:
-            return Clock(self._misses, None, None, lag_ms)
+            return Clock(None, None, lag_ms)
         age_ms = 1e3 * (time.perf_counter() - self._in_force.seen_at)
         if self.new_plan_ms is not None:
             self._reaction_ms = age_ms
-        return Clock(self._misses, age_ms, self._reaction_ms, lag_ms)
+        return Clock(age_ms, self._reaction_ms, lag_ms)
 
     def close(self) -> None:
         """Stop the planner's thread."""
         if self._thread is not None:
             self._thread.close()
             self._thread = None
+
+    @property
+    def _budget_s(self) -> float:
+        """How long a plan may take."""
+        return self.model.action_block * self._step_s if self.plan_ms is None else self.plan_ms / 1e3
 
     def _drop(self) -> None:
         """Forget all plans, and ask for one as soon as possible."""
@@ -125,10 +130,18 @@ class RealtimeAgent(PlanningAgent):
                 self._asked_for = 0
                 return
             self._expected_s = timed.ms / 1e3
+            self._check_floor(timed)
+
+    def _check_floor(self, timed: Timed) -> None:
+        """Warn once if even a plan that was cut as short as can be took too long."""
+        late = self.plan_ms is not None and timed.ms > self.plan_ms
+        if late and timed.plan.iterations <= 1 and self.floor_ms is None:
+            self.warn(timed.ms)
 
     def _schedule(self, timed: Timed) -> None:
         """Commit to a plan from its start on, unless that moment has passed."""
         self._asked_for = -1  # it came, be it too late
+        self._check_floor(timed)
         self._expected_s = max(timed.ms / 1e3, FORGET * self._expected_s)
         if timed.goal is not self._goal or timed.start < self._step:
             self._asked_at = -math.inf
@@ -182,7 +195,7 @@ def realtime(episode: Episode) -> Generator[Step, None, None]:
             now = time.perf_counter()
             lag_ms, due = 1e3 * max(0.0, now - due), max(now, due)
             episode.look()
-            clock = agent.clock(lag_ms) if isinstance(agent, RealtimeAgent) else Clock(0, None, None, lag_ms)
+            clock = agent.clock(lag_ms) if isinstance(agent, RealtimeAgent) else Clock(None, None, lag_ms)
             yield episode.record(clock)
             if episode.step == episode.steps:
                 return

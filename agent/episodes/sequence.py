@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+import warnings
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +13,10 @@ import numpy as np
 import envs
 from agent.episodes.agents import Agent, PlanningAgent
 from agent.episodes.episode import Episode, Step
-from agent.episodes.goals import Goals
+from agent.episodes.goals import Goals, random_goal
 from agent.episodes.outcome import Outcome, append_line
 from agent.episodes.realtime import realtime
+from agent.episodes.replay import Logged, RecordedAgent, ReplayAgent
 from agent.episodes.settings import EpisodeSettings
 from agent.planning.base import Planner
 from agent.world_models.base import WorldModel
@@ -70,6 +72,10 @@ class SequenceSettings:
     """None plays on until it is stopped."""
     log: Path | None = None
     """Where a line for every episode goes."""
+    pair: int = 0
+    """The first pair."""
+    replay: tuple[Logged, ...] = ()
+    """Episodes of a log that are played again, one after another and then from the start, instead of pairs."""
 
 
 class EpisodeSequence:
@@ -86,17 +92,17 @@ class EpisodeSequence:
         self.settings = settings
         self._pairs: list[Pair] = []
         self._commands: list[Command] = []
-        self._pair = 0
+        self._pair = settings.pair
         self._attempt = 0
         self._leave = False
 
     def __iter__(self) -> Generator[Step, None, None]:
-        how = self.settings.episode
-        while self.settings.episodes is None or self._pair < self.settings.episodes:
+        how, episodes = self.settings.episode, self.settings.episodes
+        while episodes is None or self._pair < self.settings.pair + episodes:
             self._attempt = 0
             self._leave = False
             outcome = Outcome()
-            episode = self._begin(self._pair)
+            episode = self._replay(self._pair) if self.settings.replay else self._begin(self._pair)
             with contextlib.closing(realtime(episode) if how.realtime else iter(episode)) as steps:
                 for step in steps:
                     outcome.add(step)
@@ -104,28 +110,39 @@ class EpisodeSequence:
                     self._obey(episode)
                     if self._leave:
                         break
+            if step.step == step.limit and self.settings.replay:
+                self._compare(step)
             if step.step == step.limit and self.settings.log:
                 append_line(self.settings.log, {"offset": how.offset, **outcome.line(self.agent)})
             if not self._leave:
                 self._pair += 1
 
+    def _compare(self, last: Step) -> None:
+        """Say so if an episode that was played again did not go as the log has it."""
+        logged = self.settings.replay[self._pair % len(self.settings.replay)]
+        if last.first_hit != logged.first_hit and np.array_equal(last.goal, logged.goal):
+            warnings.warn(
+                f"pair {logged.pair} of seed {logged.seed} went otherwise than the log says: first hit "
+                f"{last.first_hit}, not {logged.first_hit}",
+                stacklevel=2,
+            )
+
     # ---- commands ------------------------------------------------------------------------------------------------
 
     def restart(self) -> None:
         """Play the same pair again."""
-        self._tell(lambda episode: self._go(episode.pair))
+        self._tell(lambda episode: self._go(self._pair))
 
     def next_pair(self) -> None:
         """Leave this pair and play the next."""
-        self._tell(lambda episode: self._go(episode.pair + 1))
+        self._tell(lambda episode: self._go(self._pair + 1))
 
     def new_goal(self) -> None:
         """Pursue a random goal from here, with fresh time."""
 
         def aim(episode: Episode) -> None:
             self._attempt += 1
-            goal = Goals("random")(self.task, self._pairs[episode.pair], episode.seed, episode.pair, self._attempt)
-            self._aim(episode, goal)
+            self._aim(episode, random_goal(self.task, episode.seed, episode.pair, self._attempt))
 
         self._tell(aim)
 
@@ -146,12 +163,12 @@ class EpisodeSequence:
 
         self._tell(switch)
 
-    def set_planner(self, planner: Planner) -> None:
-        """Make the next plans with another planner; a rule makes none."""
+    def set_planner(self, planner: Planner, plan_ms: float | None) -> None:
+        """Make the next plans with another planner, each in `plan_ms`; a rule makes none."""
 
         def switch(episode: Episode) -> None:
             if isinstance(episode.agent, PlanningAgent):
-                episode.agent.planner = planner
+                episode.agent.use(planner, plan_ms)
 
         self._tell(switch)
 
@@ -175,7 +192,8 @@ class EpisodeSequence:
         how, seed = self.settings.episode, self.settings.seed
         if number >= len(self._pairs):
             wanted = max(number + 1, 2 * len(self._pairs))
-            wanted = min(wanted, self.settings.episodes or wanted)
+            if self.settings.episodes is not None:
+                wanted = min(wanted, self.settings.pair + self.settings.episodes)
             self._pairs = envs.pairs(self.task, seed, wanted, how.offset)
         pair = self._pairs[number]
         goal = self.goals(self.task, pair, seed, number)
@@ -183,3 +201,10 @@ class EpisodeSequence:
         if self.goals.picture is not None and self.agent.sees == "pixels":
             self.agent.aim(self.goals.picture)
         return episode
+
+    def _replay(self, number: int) -> Episode:
+        logged = self.settings.replay[number % len(self.settings.replay)]
+        assert isinstance(self.agent, ReplayAgent | RecordedAgent)
+        self.agent.follow(logged.actions)
+        steps = len(logged.actions)
+        return Episode(self.task, self.agent, logged.start, logged.goal, logged.seed, logged.pair, steps, logged.push)

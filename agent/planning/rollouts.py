@@ -93,7 +93,7 @@ class RolloutPlanner:
 
         def late() -> bool:
             now = time.perf_counter()
-            return deadline is not None and now + (now - started) / rollouts.count > deadline
+            return deadline is not None and now + (now - started) / max(rollouts.count, 1) > deadline
 
         searches = [self.search(space, problem, late) for space, problem in zip(spaces, problems, strict=True)]
         last: dict[int, np.ndarray] = {}

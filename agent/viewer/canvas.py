@@ -57,44 +57,64 @@ class Box(NamedTuple):
 
 
 class Canvas:
-    """Pixels uint8 `(h, w, 3)` and a pygame surface that shares them."""
+    """Pixels uint8 `(h, w, 3)` and a pygame surface that shares them.
 
-    def __init__(self, size: tuple[int, int]):
-        self.pixels = _blank(size).copy()
-        self.surface = pygame.image.frombuffer(self.pixels.reshape(-1).data, size, "RGB")
+    Everyone draws in units of `size`; there are `scale` pixels to a unit.
+    """
+
+    def __init__(self, size: tuple[int, int], scale: float = 1.0):
+        self.size = size
+        self.scale = scale
+        drawn = (round(size[0] * scale), round(size[1] * scale))
+        self.pixels = _blank(drawn).copy()
+        self.surface = pygame.image.frombuffer(self.pixels.reshape(-1).data, drawn, "RGB")
+
+    def box(self, box: Box) -> Box:
+        """A box in pixels."""
+        x, y, right, bottom = (round(edge * self.scale) for edge in (box.x, box.y, box.right, box.bottom))
+        return Box(x, y, right - x, bottom - y)
+
+    def length(self, units: float) -> int:
+        """A length in pixels, at least one."""
+        return max(1, round(units * self.scale))
 
     def fill(self, box: Box, colour: Colour) -> None:
+        box = self.box(box)
         self.pixels[max(box.y, 0) : box.bottom, max(box.x, 0) : box.right] = colour
 
     def panel(self, box: Box) -> None:
         """A quiet rounded plate to draw on."""
-        pygame.draw.rect(self.surface, PANEL, box, border_radius=8)
-        pygame.draw.rect(self.surface, EDGE, box, 1, border_radius=8)
+        pygame.draw.rect(self.surface, PANEL, self.box(box), border_radius=self.length(8))
+        pygame.draw.rect(self.surface, EDGE, self.box(box), self.length(1), border_radius=self.length(8))
 
     def picture(self, picture: np.ndarray, box: Box, frame: Colour | None = None) -> None:
         """A square picture scaled to fill `box`, with a `frame` round it."""
+        box = self.box(box)
         mode = cv2.INTER_AREA if picture.shape[0] > box.h else cv2.INTER_LINEAR
         scaled = picture if picture.shape[:2] == (box.h, box.w) else cv2.resize(picture, box[2:], interpolation=mode)
         self.pixels[box.y : box.bottom, box.x : box.right] = scaled
         if frame:
-            pygame.draw.rect(self.surface, frame, (box.x - 2, box.y - 2, box.w + 4, box.h + 4), 2, border_radius=3)
+            edge = self.length(2)
+            outer = Box(box.x - edge, box.y - edge, box.w + 2 * edge, box.h + 2 * edge)
+            pygame.draw.rect(self.surface, frame, outer, edge, border_radius=self.length(3))
 
     def lines(
         self, paths: np.ndarray, colour: Colour, width: int = 1, alpha: float = 1.0, clip: Box | None = None
     ) -> None:
-        """Anti-aliased lines through points `(N, P, 2)` in pixels, seen through by `1 - alpha`, cut off at `clip`."""
+        """Anti-aliased lines through points `(N, P, 2)`, seen through by `1 - alpha`, cut off at `clip`."""
         with self._layer(alpha, clip) as (layer, corner):
-            cv2.polylines(layer, list(_fixed(paths - corner)), False, colour, width, cv2.LINE_AA, BITS)
+            points = list(_fixed(paths * self.scale - corner))
+            cv2.polylines(layer, points, False, colour, self.length(width), cv2.LINE_AA, BITS)
 
     def area(self, outline: np.ndarray, colour: Colour, alpha: float, clip: Box) -> None:
         """A filled polygon `(P, 2)`, seen through by `1 - alpha`."""
         with self._layer(alpha, clip) as (layer, corner):
-            cv2.fillPoly(layer, [_fixed(outline - corner)], colour, cv2.LINE_AA, BITS)
+            cv2.fillPoly(layer, [_fixed(outline * self.scale - corner)], colour, cv2.LINE_AA, BITS)
 
     @contextlib.contextmanager
     def _layer(self, alpha: float, clip: Box | None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Pixels to draw on that are mixed with those below afterwards, and where their corner is."""
-        box = clip or Box(0, 0, self.pixels.shape[1], self.pixels.shape[0])
+        box = self.box(clip or Box(0, 0, *self.size))
         below = self.pixels[box.y : box.bottom, box.x : box.right]
         layer = below if alpha == 1 else below.copy()
         yield layer, np.array(box[:2])
@@ -103,17 +123,19 @@ class Canvas:
 
     def dot(self, x: float, y: float, radius: float, colour: Colour, width: int = -1) -> None:
         """A disc, or with a `width` a ring."""
-        centre = _fixed(np.array([x, y])).tolist()
-        cv2.circle(self.pixels, centre, round(radius * 2**BITS), colour, width, cv2.LINE_AA, BITS)
+        centre = _fixed(np.array([x, y]) * self.scale).tolist()
+        thickness = width if width < 0 else self.length(width)
+        cv2.circle(self.pixels, centre, round(radius * self.scale * 2**BITS), colour, thickness, cv2.LINE_AA, BITS)
 
     def text(
         self, words: str, x: float, y: float, size: int = BODY, colour: Colour = INK, align: Align = "left"
-    ) -> int:
+    ) -> float:
         """One line of text whose top is at `y`; returns its width."""
-        rendered = font(size).render(words, True, colour)
-        left = {"left": x, "right": x - rendered.get_width(), "centre": x - rendered.get_width() / 2}[align]
-        self.surface.blit(rendered, (round(left), round(y)))
-        return rendered.get_width()
+        rendered = font(self.length(size)).render(words, True, colour)
+        width = rendered.get_width() / self.scale
+        left = {"left": x, "right": x - width, "centre": x - width / 2}[align]
+        self.surface.blit(rendered, (round(left * self.scale), round(y * self.scale)))
+        return width
 
     def key(self, entries: Sequence[tuple[str, Colour]], right: float, y: float) -> None:
         """Names of lines with their colours, the last of them ending at `right`."""
@@ -122,10 +144,11 @@ class Canvas:
             self.lines(np.array([[[right - 14, y + 8], [right, y + 8]]]), colour, 2)
             right -= 26
 
-    def chip(self, words: str, right: float, y: float, colour: Colour) -> int:
+    def chip(self, words: str, right: float, y: float, colour: Colour) -> float:
         """A word on a rounded plate that ends at `right`; returns how much room it took."""
-        width = font(SMALL).size(words)[0] + 16
-        pygame.draw.rect(self.surface, colour, (right - width, y, width, 20), border_radius=10)
+        width = font(self.length(SMALL)).size(words)[0] / self.scale + 16
+        plate = [round(length * self.scale) for length in (right - width, y, width, 20)]
+        pygame.draw.rect(self.surface, colour, plate, border_radius=self.length(10))
         self.text(words, right - width / 2, y + 3, SMALL, BACK, "centre")
         return width + 8
 

@@ -12,14 +12,23 @@ from agent.world_models.base import WorldModel
 from envs import Task
 
 FRAMES, PER_EPISODE, SEEN = 400, 25, 500
+FAR = 0.99
+"""Share of stored frames that have another episode's frame nearer than what counts as far."""
 STORED_SPACE = 0x5703ED  # the first word of the seeds of stored frames
+
+
+class Pictured(NamedTuple):
+    """States `(H, S)` that look like latents, and how far their own latents are from those, Euclidean `(H,)`."""
+
+    states: np.ndarray
+    gaps: np.ndarray
 
 
 class LatentImages(Protocol):
     """Finds states whose pictures show latents."""
 
-    def states(self, latents: np.ndarray) -> np.ndarray | None:
-        """States `(H, S)` that look like latents `(H, D)`; None while there is nothing to show."""
+    def states(self, latents: np.ndarray) -> Pictured | None:
+        """States that look like latents `(H, D)`; None while there is nothing to show."""
         ...
 
     def note(self) -> str:
@@ -32,6 +41,10 @@ class LatentImages(Protocol):
 
     def latents(self) -> np.ndarray | None:
         """The latents `(M, D)` of stored frames, if there are any."""
+        ...
+
+    def is_far(self, latent: np.ndarray) -> bool:
+        """Whether a latent `(D,)` lies far from those of every stored frame."""
         ...
 
     def wait(self, seconds: float) -> None:
@@ -54,7 +67,7 @@ def make_latent_images(model: WorldModel | None) -> LatentImages:
 class NoImages:
     """Without a model there are no latents to show."""
 
-    def states(self, latents: np.ndarray) -> np.ndarray | None:
+    def states(self, latents: np.ndarray) -> Pictured | None:
         return None
 
     def note(self) -> str:
@@ -65,6 +78,9 @@ class NoImages:
 
     def latents(self) -> np.ndarray | None:
         return None
+
+    def is_far(self, latent: np.ndarray) -> bool:
+        return False
 
     def wait(self, seconds: float) -> None:
         pass
@@ -79,8 +95,8 @@ class ExactStates(NoImages):
     def __init__(self, cost_size: int):
         self._cost_size = cost_size
 
-    def states(self, latents: np.ndarray) -> np.ndarray | None:
-        return latents[:, self._cost_size :]
+    def states(self, latents: np.ndarray) -> Pictured | None:
+        return Pictured(latents[:, self._cost_size :], np.zeros(len(latents)))
 
     def note(self) -> str:
         return "exact: the simulator is the model"
@@ -105,11 +121,12 @@ class StoredFrames:
         self._wanted = frames
         self._stored: list[Frames] = []
         self._seen: deque[Frames] = deque(maxlen=SEEN)
+        self._apart: tuple[int, float] | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._collect, name="stored-frames", daemon=True)
         self._thread.start()
 
-    def states(self, latents: np.ndarray) -> np.ndarray | None:
+    def states(self, latents: np.ndarray) -> Pictured | None:
         frames = [*self._stored, *self._seen]
         if not frames:
             return None
@@ -117,7 +134,9 @@ class StoredFrames:
         known = np.concatenate([batch.latents for batch in frames])[:, :size].astype(np.float64)
         wanted = latents[:, :size].astype(np.float64)
         squared = np.square(known).sum(axis=1) - 2 * wanted @ known.T  # the term that all share is left out
-        return np.concatenate([batch.states for batch in frames])[squared.argmin(axis=1)]
+        nearest = squared.argmin(axis=1)
+        gaps = np.linalg.norm(wanted - known[nearest], axis=1)
+        return Pictured(np.concatenate([batch.states for batch in frames])[nearest], gaps)
 
     def note(self) -> str:
         count = sum(len(batch.states) for batch in [*self._stored, *self._seen])
@@ -133,6 +152,21 @@ class StoredFrames:
     def latents(self) -> np.ndarray | None:
         batches = [batch.latents for batch in self._stored]
         return np.concatenate(batches) if batches else None
+
+    def is_far(self, latent: np.ndarray) -> bool:
+        """Whether it is further from the nearest frame than nearly every frame is from frames of other episodes."""
+        stored = list(self._stored)
+        if len(stored) < 2:
+            return False
+        size = self._model.cost_size
+        batches = [batch.latents[:, :size] for batch in stored]
+        if self._apart is None or self._apart[0] != len(stored):
+            gaps = [
+                _nearest(batch, np.concatenate(batches[:number] + batches[number + 1 :]))
+                for number, batch in enumerate(batches)
+            ]
+            self._apart = len(stored), float(np.quantile(np.concatenate(gaps), FAR))
+        return float(_nearest(latent[None, :size], np.concatenate(batches))[0]) > self._apart[1]
 
     def wait(self, seconds: float) -> None:
         """Give the background some time to finish."""
@@ -158,3 +192,8 @@ class StoredFrames:
         rng = np.random.default_rng([STORED_SPACE, episode])
         states, _ = task.episode(rng, task.episode_steps)
         return states[np.linspace(0, len(states) - 1, PER_EPISODE).round().astype(int)]
+
+
+def _nearest(latents: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """The Euclidean distance `(N,)` of each latent `(N, D)` to the nearest of others `(M, D)`."""
+    return np.linalg.norm(latents[:, None].astype(np.float64) - others[None], axis=-1).min(axis=1)

@@ -1,10 +1,9 @@
-"""Where actions and states lie in the picture, for tasks whose picture is a floor plan, and what a drag means.
+"""Where actions and states lie in the picture, as the task declares it, and what a drag means.
 
-A task that is not in `PLANS` has no floor plan: nothing is drawn over its picture, and no hand can place its goal.
+No hand can place the goal of a task without a floor plan.
 """
 
 import functools
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,41 +13,14 @@ GRIP = 0.14
 """A press this near to an object, as a share of the picture, takes hold of it; further off, the object jumps there."""
 
 
-@dataclass(frozen=True)
-class FloorPlan:
-    """Which numbers of a state are places on the floor that the picture shows from above."""
-
-    side: float
-    """What the picture's side measures in units of the state."""
-    actor: tuple[int, int]
-    """x and y of what the actions move."""
-    velocity: tuple[int, ...] = ()
-    """Its velocity, if it has one."""
-    objects: tuple[tuple[int, int], ...] = ((0, 1),)
-    """x and y of each object that a goal places."""
-    angle: int | None = None
-    """The angle of the last object."""
-
-
-PLANS = {
-    "two-room": FloorPlan(224, (0, 1)),
-    "pusht": FloorPlan(512, (0, 1), velocity=(5, 6), objects=((0, 1), (2, 3)), angle=4),
-}
-
-DRAGS = {
-    "two-room": np.eye(2) * 224,
-    "pusht": np.eye(2) * 512,
-    "reacher": np.eye(2) * np.pi,  # across turns the shoulder, down the wrist
-    "cube": np.array([[0.0, 0.8], [0.65, 0.0], [0.0, 0.0]]),  # the camera stands in front of the table: x comes nearer
-}
-"""What a drag across the picture `(2,)` does to the task's `movable` `(M,)`."""
-
-
 def paths(task: Task, state: np.ndarray, actions: np.ndarray) -> np.ndarray | None:
-    """Where action sequences `(N, T, A)` take the actor on a free floor, as shares of the picture `(N, T+1, 2)`."""
-    plan = PLANS.get(task.name)
+    """Where action sequences `(N, T, A)` lead in the picture, as shares of it `(N, T+1, 2)`; None if nobody can say.
+
+    On a floor plan it is where they take the actor if nothing is in its way.
+    """
+    plan = task.floor_plan
     if plan is None:
-        return None
+        return task.paths(state, actions)
     numbers = [*plan.actor, *plan.velocity]
     carry, push = _response(task)
     body = np.tile(state[numbers], (len(actions), 1))
@@ -62,7 +34,8 @@ def paths(task: Task, state: np.ndarray, actions: np.ndarray) -> np.ndarray | No
 @functools.cache
 def _response(task: Task) -> tuple[np.ndarray, np.ndarray]:
     """How the actor's numbers follow from themselves `(n, n)` and from an action `(n, A)`: probed, as it is linear."""
-    plan = PLANS[task.name]
+    plan = task.floor_plan
+    assert plan is not None
     numbers, size = [*plan.actor, *plan.velocity], len(task.action_names)
     state = task.start(np.random.default_rng(0))
     rest = task.advance(state, np.zeros(size))[numbers]
@@ -78,7 +51,7 @@ def _response(task: Task) -> tuple[np.ndarray, np.ndarray]:
 
 def grab(task: Task, state: np.ndarray, point: np.ndarray) -> tuple[int, np.ndarray] | None:
     """Which object a press at `point` (shares of the picture) takes hold of, and its offset from there `(2,)`."""
-    plan = PLANS.get(task.name)
+    plan = task.floor_plan
     if plan is None:
         return None
     offsets = [state[list(place)] / plan.side - point for place in plan.objects]
@@ -89,7 +62,8 @@ def grab(task: Task, state: np.ndarray, point: np.ndarray) -> tuple[int, np.ndar
 
 def placed(task: Task, state: np.ndarray, index: int, point: np.ndarray) -> np.ndarray:
     """`state` with the object `index` moved to `point` (shares of the picture), and at rest where it can be."""
-    plan = PLANS[task.name]
+    plan = task.floor_plan
+    assert plan is not None
     moved = state.copy()
     moved[list(plan.objects[index])] = np.clip(point, 0.04, 0.96) * plan.side
     moved[list(plan.velocity)] = 0
@@ -98,7 +72,7 @@ def placed(task: Task, state: np.ndarray, index: int, point: np.ndarray) -> np.n
 
 def turned(task: Task, state: np.ndarray, radians: float) -> np.ndarray | None:
     """`state` with its last object turned; None where nothing turns."""
-    plan = PLANS.get(task.name)
+    plan = task.floor_plan
     if plan is None or plan.angle is None:
         return None
     moved = state.copy()
@@ -108,10 +82,10 @@ def turned(task: Task, state: np.ndarray, radians: float) -> np.ndarray | None:
 
 def displacement(task: Task, state: np.ndarray, drag: np.ndarray) -> np.ndarray | None:
     """What a `drag` (shares of the picture) adds to the task's `movable` `(M,)`; None where a drag means nothing."""
-    if task.name not in DRAGS:
+    if task.drag is None:
         return None
-    push = DRAGS[task.name] @ drag
-    if plan := PLANS.get(task.name):  # nothing is pushed off the floor
+    push = np.array(task.drag) @ drag
+    if plan := task.floor_plan:  # nothing is pushed off the floor
         here = state[list(task.movable)]
         push = np.clip(here + push, 0.06 * plan.side, 0.94 * plan.side) - here
     return push

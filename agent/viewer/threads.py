@@ -4,6 +4,7 @@ The window's own thread only handles events and shows the newest frame, so that 
 """
 
 import contextlib
+import dataclasses
 import threading
 import time
 from collections import deque
@@ -119,9 +120,12 @@ class Playback:
         self.count += len(records)
         self.canvas = self.renderer.draw(self.hud, view)
         with self._video_lock:
-            for _ in records:
-                if self._video:
-                    self._video.add(self.canvas.pixels)
+            if self._video and records:
+                pixels = self.canvas.pixels
+                if view.scale != 1:  # all frames of a video have one size
+                    pixels = self.renderer.draw(self.hud, dataclasses.replace(view, scale=1.0)).pixels
+                for _ in records:
+                    self._video.add(pixels)
 
     def record(self, video: Video | None) -> None:
         """Add a frame for every record to this video from now on; the one before is finished."""

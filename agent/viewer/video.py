@@ -1,6 +1,7 @@
-"""Frames into a video file that is whole however the programme ends."""
+"""Frames into files: videos that are whole however the programme ends, and screenshots."""
 
 import contextlib
+import itertools
 import signal
 import threading
 from collections.abc import Iterator
@@ -49,6 +50,39 @@ class Video:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class Recordings:
+    """Videos and screenshots of a task in a folder, which is made when it is needed."""
+
+    def __init__(self, folder: Path, task: str):
+        self.folder = folder
+        self.task = task
+        self.saved: list[Path] = []
+
+    def video(self, fps: float) -> Video:
+        """A new video."""
+        path = self._unused("mp4")
+        video = Video(path, fps)
+        self.saved.append(path)
+        return video
+
+    def screenshot(self, pixels: np.ndarray) -> Path:
+        """Save pixels uint8 `(H, W, 3)` as a new picture."""
+        path = self._unused("png")
+        try:
+            imageio.imwrite(path, pixels)
+        except OSError as error:
+            raise BadInput(f"the screenshot cannot be written to {path}: {error.strerror or error}") from error
+        self.saved.append(path)
+        return path
+
+    def _unused(self, suffix: str) -> Path:
+        """A file name that is not taken."""
+        with contextlib.suppress(OSError):  # whoever writes the file says what is wrong
+            self.folder.mkdir(parents=True, exist_ok=True)
+        names = (self.folder / f"qqworld-{self.task}-{number}.{suffix}" for number in itertools.count(1))
+        return next(path for path in names if not path.exists() and path not in self.saved)
 
 
 @contextlib.contextmanager

@@ -11,7 +11,16 @@ from agent.viewer.canvas import BACK, Box, Canvas, pygame
 from agent.viewer.frame import HEIGHT, WIDTH
 
 FPS = 30
-KEY_NAMES = {pygame.K_RIGHT: "ArrowRight", pygame.K_TAB: "Tab", pygame.K_ESCAPE: "Escape"}
+KEY_NAMES = {
+    pygame.K_RIGHT: "ArrowRight",
+    pygame.K_LEFT: "ArrowLeft",
+    pygame.K_UP: "ArrowUp",
+    pygame.K_DOWN: "ArrowDown",
+    pygame.K_TAB: "Tab",
+    pygame.K_ESCAPE: "Escape",
+    pygame.K_KP_PLUS: "+",
+    pygame.K_KP_MINUS: "-",
+}
 """Keys that pygame calls by other names than `controls` does."""
 
 
@@ -45,7 +54,7 @@ class Window:
         """One frame of the window."""
         for event in pygame.event.get():
             self.handle(event)
-        self.viewer.update(round(self._clock.get_fps()))
+        self.viewer.update(round(self._clock.get_fps()), letterbox(pygame.display.get_window_size()).w / WIDTH)
         if self.viewer.playback.canvas is not None:
             show(self.viewer.playback.canvas)
 
@@ -95,7 +104,7 @@ def show(canvas: Canvas) -> None:
     if window is None:
         return
     place = letterbox(window.get_size())
-    fits = place.w == WIDTH
+    fits = canvas.surface.get_size() == place[2:]  # not while a frame of another size is still shown
     window.fill(BACK)
     window.blit(canvas.surface if fits else pygame.transform.smoothscale(canvas.surface, place[2:]), place[:2])
     pygame.display.flip()
@@ -116,5 +125,6 @@ def frame_point(position: tuple[int, int]) -> np.ndarray:
 def letterbox(size: tuple[int, int]) -> Box:
     """Where the frame lies in a window of this size: as large as it fits, in the middle."""
     scale = min(size[0] / WIDTH, size[1] / HEIGHT)
-    wide, high = max(1, round(WIDTH * scale)), max(1, round(HEIGHT * scale))
+    wide = max(1, round(WIDTH * scale))
+    high = max(1, round(HEIGHT * (wide / WIDTH)))  # as a frame of this scale is drawn
     return Box((size[0] - wide) // 2, (size[1] - high) // 2, wide, high)

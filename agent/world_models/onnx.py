@@ -1,5 +1,7 @@
 """A world-model file at work, behind the `WorldModel` contract."""
 
+import threading
+from collections import OrderedDict
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +9,7 @@ import numpy as np
 from agent.world_models import file as model_file
 from agent.world_models.base import WorldModel
 from agent.world_models.file import graph
+from agent.world_models.file.budget import MAX_ALL_PACKED_BYTES
 from agent.world_models.ort import EntryPoint, Opener
 from envs.errors import BadInput
 
@@ -24,7 +27,8 @@ class OnnxWorldModel(WorldModel):
     def __init__(self, path: str | Path, device: str = "auto", threads: int | None = None):
         self._opener = Opener(device, threads)
         self._file = model_file.read(path)
-        self._entries: dict[str, EntryPoint] = {}
+        self._entries: OrderedDict[str, EntryPoint] = OrderedDict()
+        self._opening = threading.Lock()
         about = self.metadata = self._file.metadata
         self.task = about.task
         self.sees = "pixels"
@@ -114,16 +118,32 @@ class OnnxWorldModel(WorldModel):
         return result
 
     def _entry(self, output: str) -> EntryPoint:
-        if output not in self._entries:
-            part = graph.entry_point(self._file.model, output)
-            # A picture is one row, which operators share out; candidates are many, and each thread takes its own;
-            # proposals are done before threads have woken up.
-            rows = output != "latent"
-            threads = 1 if rows else self._opener.threads
-            session = self._opener.open(part.SerializeToString(), self._file.work[output].weight_bytes, threads)
-            workers = self._opener.threads if rows and output != "proposals" and self._opener.device == "cpu" else 1
-            self._entries[output] = EntryPoint(session, self._opener.device, output, workers)
-        return self._entries[output]
+        with self._opening:
+            if output not in self._entries:
+                self._make_room(self._file.work[output].packed_bytes)
+                self._entries[output] = self._open(output)
+            self._entries.move_to_end(output)
+            return self._entries[output]
+
+    def _open(self, output: str) -> EntryPoint:
+        part = graph.entry_point(self._file.model, output).SerializeToString()
+        # A picture is one row, which operators share out; candidates are many, and each thread takes its own;
+        # proposals are done before threads have woken up.
+        rows = output != "latent"
+        threads = 1 if rows else self._opener.threads
+        packed = self._file.work[output].packed_bytes > 0
+        session = self._opener.open(part, f"{self.sha256}/{output}", threads, packed)
+        workers = self._opener.threads if rows and output != "proposals" and self._opener.device == "cpu" else 1
+        return EntryPoint(session, self._opener.device, output, workers, self._file.most_rows[output])
+
+    def _make_room(self, packed_bytes: int) -> None:
+        """Close the entry points that were used longest ago until there is room for so many more packed weights."""
+        work = self._file.work
+        while (
+            self._entries
+            and sum(work[each].packed_bytes for each in self._entries) + packed_bytes > MAX_ALL_PACKED_BYTES
+        ):
+            self._entries.popitem(last=False)
 
 
 def _readable(path: Path) -> str:

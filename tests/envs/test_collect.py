@@ -85,7 +85,7 @@ def test_storing_every_fifth_step_keeps_the_same_episodes_and_all_actions(tmp_pa
 
 @pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT])
 def test_a_stopped_collection_keeps_what_was_finished_and_goes_on_to_the_same_bytes(tmp_path, stop):
-    words = ("--env", "two-room", "--episodes", 500, "--workers", 2, "--seed", 5)
+    words = ("--env", "two-room", "--episodes", 500, "--workers", 2, "--seed", 5, "--every", 1, "--stray", 0)
     whole, stopped = tmp_path / "whole.h5", tmp_path / "stopped.h5"
     child = subprocess.Popen(
         command(*words, "--out", stopped),

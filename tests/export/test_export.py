@@ -5,12 +5,14 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
 import torch
 
+import models
 from agent.world_models import file as model_file
 from agent.world_models.file import graph
 from agent.world_models.onnx import OnnxWorldModel
@@ -22,27 +24,36 @@ from export.source import read_run
 from export.work import naive_multiply_adds
 from tests import tiny
 
+Pair = tuple[models.WorldModel, OnnxWorldModel]
 
-@pytest.fixture(scope="module")
-def paper(tmp_path_factory):
-    """LeWM's network with random weights: torch and file."""
-    source = tiny.source("paper")
-    path = tmp_path_factory.mktemp("paper") / "paper.onnx"
+
+def both(folder: Path, preset: str, **settings) -> Pair:
+    """A preset's network with random weights: torch and file."""
+    source = tiny.source(preset, **settings)
+    path = folder / f"{preset}.onnx"
     path.write_bytes(package(source, 5, np.float32, {}, "MIT"))
     return source.model, OnnxWorldModel(path, device="cpu", threads=1)
 
 
 @pytest.fixture(scope="module")
-def compact(tmp_path_factory):
-    """The compact network as it is trained, with random weights: torch and file."""
-    source = tiny.source("compact", latent=192)
-    path = tmp_path_factory.mktemp("compact") / "compact.onnx"
-    path.write_bytes(package(source, 5, np.float32, {}, "MIT"))
-    return source.model, OnnxWorldModel(path, device="cpu", threads=1)
+def paper(tmp_path_factory) -> Pair:
+    return both(tmp_path_factory.mktemp("paper"), "paper")
 
 
-def test_the_compact_file_does_what_torch_does_and_finds_the_same_elites(compact):
-    report = parity.compare(*compact, tolerance=1e-4)
+@pytest.fixture(scope="module")
+def transformer(tmp_path_factory) -> Pair:
+    return both(tmp_path_factory.mktemp("transformer"), "compact-transformer", latent=192)
+
+
+@pytest.fixture(scope="module")
+def compact(tmp_path_factory) -> Pair:
+    """What is shipped."""
+    return both(tmp_path_factory.mktemp("compact"), "compact", latent=48)
+
+
+@pytest.mark.parametrize("which", ["compact", "transformer"])
+def test_a_compact_file_does_what_torch_does_and_finds_the_same_elites(which, request):
+    report = parity.compare(*request.getfixturevalue(which), tolerance=1e-4)
     assert report.passed, report.lines()
     assert report.same_elites
     assert {"encode, 32 random pictures", "encode, 8 pictures of two-room"} <= report.errors.keys()
@@ -58,8 +69,8 @@ def test_the_paper_file_does_what_torch_does_and_finds_the_same_elites(paper):
     assert report.same_elites
 
 
-def test_parity_notices_a_difference(compact):
-    network, file = compact
+def test_parity_notices_a_difference(transformer):
+    network, file = transformer
     other = tiny.network(latent=192)
     with torch.no_grad():
         other.pred_proj.bias += 1e-3
@@ -83,14 +94,14 @@ def test_parity_notices_a_difference(compact):
         {"predictor": "markov", "history": 3, "depth": 2},
     ],
 )
-def test_every_shape_of_the_compact_network_can_be_exported(settings, tmp_path):
+def test_every_shape_of_the_compact_networks_can_be_exported(settings, tmp_path):
     network = tiny.NETWORK | settings
     file = OnnxWorldModel(tiny.file(tmp_path, **network), device="cpu")
     report = parity.compare(tiny.network(**network), file, 1e-5, batches=(3,))
     assert report.passed, report.lines()
 
 
-@pytest.mark.parametrize("which", ["compact", "paper"])
+@pytest.mark.parametrize("which", ["compact", "transformer", "paper"])
 def test_no_operator_of_a_rollout_is_computed_twice(which, request):
     _, file = request.getfixturevalue(which)
     for length in (1, 2, 3):
@@ -104,8 +115,8 @@ def test_no_operator_of_a_rollout_is_computed_twice(which, request):
         assert max(weights.values()) == 1
 
 
-def test_the_action_encoder_runs_once_for_all_blocks(compact):
-    model, file = compact
+def test_the_action_encoder_runs_once_for_all_blocks(transformer):
+    model, file = transformer
     part = graph.entry_point(file._file.model, "latents_1").graph
     first = model.action_encoder.embed[0].weight.detach().numpy().tobytes()
     name = next(weight.name for weight in part.initializer if weight.raw_data == first)
@@ -125,8 +136,8 @@ def tokens_and_rest(width: int, inner: int, mlp: int, depth: int, head: int, act
     return grown + 2 * slid + 5 * (head + depth * 6 * width * width + actions)
 
 
-def test_the_compact_rollout_takes_the_fewest_multiply_adds(compact):
-    model, file = compact
+def test_the_compact_transformers_rollout_takes_the_fewest_multiply_adds(transformer):
+    model, file = transformer
     fewest = tokens_and_rest(192, 192, 768, depth=2, head=192 * 192, actions=10 * 192 + 192 * 192)
     assert file.multiply_adds("latents_1") == fewest
     assert naive_multiply_adds(model, 5) > 1.8 * fewest
@@ -140,8 +151,8 @@ def test_the_paper_rollout_takes_the_fewest_multiply_adds(paper):
     assert naive_multiply_adds(model, 5) > 1.5 * fewest
 
 
-def test_tokens_of_a_shared_context_are_not_repeated_for_every_candidate(compact):
-    _, file = compact
+def test_tokens_of_a_shared_context_are_not_repeated_for_every_candidate(transformer):
+    _, file = transformer
     model, about = file._file.model, file.metadata
     one, hundred = (graph.measure(model, "latents_3", about, n).multiply_adds for n in (1, 100))
     assert hundred < 83 * one  # of 15 tokens, 3 belong to the context alone
@@ -175,7 +186,19 @@ def test_a_network_with_an_unknown_part_is_refused_in_one_sentence():
 
 def test_the_command_writes_file_and_card(tmp_path):
     run, out = tiny.run_folder(tmp_path / "run"), tmp_path / "models" / "tiny.onnx"
-    command = [sys.executable, "-m", "export", "--run", run, "--out", out, "--planner", "name=cem", "candidates=50"]
+    command = [
+        sys.executable,
+        "-m",
+        "export",
+        "--run",
+        run,
+        "--out",
+        out,
+        "--planner",
+        "cem",
+        "--plan",
+        "candidates=50",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
     assert done.returncode == 0, done.stderr
     file = OnnxWorldModel(out, device="cpu")
@@ -210,8 +233,8 @@ def test_a_file_that_differs_from_torch_is_not_written(tmp_path, monkeypatch):
 def test_half_precision_halves_the_weights_and_reports_what_it_costs(tmp_path):
     full, half = (len(tiny.content(dtype, latent=192)) for dtype in (np.float32, np.float16))
     assert half < 0.55 * full
-    card = export(Export(out=tmp_path / "half.onnx", run=tiny.run_folder(tmp_path / "run"), fp16=True))
-    assert "float16" in card
+    out = export(Export(out=tmp_path / "half.onnx", run=tiny.run_folder(tmp_path / "run"), fp16=True))
+    assert "float16" in out.with_suffix(".md").read_text()
     latents = OnnxWorldModel(tmp_path / "half.onnx", device="cpu").encode(np.zeros((1, 16, 16, 3), np.uint8))
     assert latents.dtype == np.float32
 
@@ -219,9 +242,10 @@ def test_half_precision_halves_the_weights_and_reports_what_it_costs(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "complaint"),
     [
-        ({}, "either --run"),
+        ({}, "give --env, a task, --run, a run folder, or --from-lewm"),
+        ({"run": "run", "from_lewm": "x.pt"}, "either --run"),
         ({"run": "nowhere"}, "nowhere is not a run folder"),
-        ({"run": "run", "planner": ("name=chess",)}, "unknown planner 'chess'"),
+        ({"run": "run", "planner": "chess"}, "unknown planner 'chess'"),
         ({"run": "run", "horizon": 0}, "horizon 0"),
         ({"from_lewm": "x.pt"}, "give --env"),
     ],

@@ -45,7 +45,7 @@ def test_turning_a_thing_turns_its_second_moments():
 
 
 def test_an_encoder_of_moments_takes_pictures_like_any_other():
-    model = models.build("compact", action_dim=2, encoder="moments", channels=(8, 12), stem=4, latent=16).eval()
+    model = models.build("compact", action_dim=2, channels=(8, 12), stem=4, latent=16).eval()
     frames = torch.randint(0, 256, (2, 3, 64, 64, 3), dtype=torch.uint8)
     assert model.encode(frames).shape == (2, 3, 16)
     assert model.encoder.features == 9 * 12

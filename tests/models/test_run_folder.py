@@ -22,7 +22,8 @@ def change(folder, **changes):
 
 def test_a_run_folder_gives_back_the_network_with_its_weights(folder):
     run, made = read_run(folder), tiny.source(components=2)
-    assert (run.task, run.preset, run.objective, run.step, run.seed) == ("two-room", "compact", "qqworld", 7, 0)
+    assert (run.task, run.preset, run.objective) == ("two-room", "compact-transformer", "qqworld")
+    assert (run.step, run.seed) == (7, 0)
     assert (run.data, run.versions, run.encoder_steps) == (made.data, made.versions, 0)
     assert run.model.encoder_fingerprint() == made.model.encoder_fingerprint()
     assert not run.model.training

@@ -27,6 +27,7 @@ def config(data, tmp_path) -> Config:
         env="dot",
         data=data,
         out=tmp_path / "run",
+        preset="compact-transformer",
         steps=12,
         schedule=12,
         batch=8,
@@ -45,8 +46,8 @@ def trained(tmp_path_factory) -> Config:
     folder = tmp_path_factory.mktemp("dot")
     data = write(folder / "dot.h5", episodes=12, steps=40, side=32)
     config = Config(
-        env="dot", data=data, out=folder / "run", steps=6, batch=8, network=TINY, threads=1,
-        regulariser=Regulariser(directions=16), eval_every=6, checkpoint_every=3,
+        env="dot", data=data, out=folder / "run", preset="compact-transformer", network=TINY, threads=1,
+        steps=6, batch=8, regulariser=Regulariser(directions=16), eval_every=6, checkpoint_every=3,
     )  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("training.measures.plots.draw", lambda lines, path, title: path.touch())

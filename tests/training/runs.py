@@ -18,10 +18,10 @@ TINY = Network(latent=16, image_size=32, channels=(8, 16), stem=4, hidden=32, wi
 def arguments(config: Config) -> list[str]:
     """The command line that means `config`."""
     words = []
-    for group in (config, config.network, config.regulariser):
+    for group in (config, config.network, config.regulariser, config.proposing):
         for field in dataclasses.fields(group):
             value = getattr(group, field.name)
-            if field.name in ("network", "regulariser") or value is None or isinstance(value, bool):
+            if dataclasses.is_dataclass(value) or value in (None, ()) or isinstance(value, bool):
                 continue
             listed = value if isinstance(value, tuple) else [value]
             words += [f"--{field.name.replace('_', '-')}", *map(str, listed)]

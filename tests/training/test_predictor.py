@@ -26,7 +26,7 @@ def keeping_encoder(trained: Config, out: Path, **changes) -> Config:
 
 
 def test_with_a_history_of_one_only_the_last_latent_counts():
-    model = build("compact", 2, {"latent": 8, "history": 1, "width": 16, "heads": 2, "dropout": 0.0})
+    model = build("compact-transformer", 2, {"latent": 8, "history": 1, "width": 16, "heads": 2, "dropout": 0.0})
     for parameter in model.parameters():
         parameter.data += 0.05 * torch.randn_like(parameter)
     learner = Learner(model, make("none", latent=8))
@@ -39,7 +39,7 @@ def test_with_a_history_of_one_only_the_last_latent_counts():
 
 
 def test_a_history_as_long_as_the_window_is_one_stretch():
-    learner = Learner(build("compact", 2, {"latent": 8, "history": 3}), make("none", latent=8))
+    learner = Learner(build("compact-transformer", 2, {"latent": 8, "history": 3}), make("none", latent=8))
     window = torch.randn(2, 3, 8)
     assert torch.equal(learner.stretches(window), window)
 

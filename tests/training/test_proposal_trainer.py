@@ -16,7 +16,7 @@ from models.run_folder import read_run
 from tests import tiny
 from tests.moving_dot import write
 from tests.training.runs import metrics, same_run
-from training import propose
+from training import train
 from training.data import latents as cached
 from training.data.latents import latents_of
 from training.data.windows import split
@@ -87,8 +87,9 @@ def test_frames_are_encoded_once_until_the_encoder_or_the_data_change(config, tm
 
 
 def test_the_command_trains_and_says_how_it_went(config, capfd):
-    line = f"--run {config.run} --data {config.data} --kind mean --width 8 --depth 1 --steps 3 --batch 8 --threads 1"
-    assert propose.main(shlex.split(line)) == 0
+    small = "--kind mean --width 8 --depth 1 --steps 3 --batch 8 --threads 1"
+    line = f"--env dot --phases proposals --out {config.run} --data {config.data} {small}"
+    assert train.main(shlex.split(line)) == 0
     said = capfd.readouterr().err
     assert "finished at step 3: error_1" in said
     stored = json.loads((config.run / "proposals" / "config.json").read_text())
@@ -140,7 +141,7 @@ def test_training_and_held_out_episodes_are_the_trainers(config):
 
 
 def test_bad_input_is_status_2(tmp_path):
-    command = [sys.executable, "-m", "training.propose", "--run", str(tmp_path), "--data", "nowhere.h5"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    words = ["--env", "dot", "--phases", "proposals", "--out", str(tmp_path), "--data", "nowhere.h5"]
+    done = subprocess.run([sys.executable, "-m", "training.train", *words], capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1

@@ -22,7 +22,8 @@ def test_the_run_folder_says_all_that_an_export_needs(config, monkeypatch):
     monkeypatch.undo()
     go(config)
     stored = json.loads((config.out / "config.json").read_text())
-    assert (stored["env"], stored["objective"], stored["preset"], stored["seed"]) == ("dot", "qqworld", "compact", 0)
+    assert (stored["env"], stored["objective"], stored["seed"]) == ("dot", "qqworld", 0)
+    assert stored["preset"] == "compact-transformer"
     assert stored["regulariser"]["reduction"] == "mean"
     assert stored["data"]["fingerprint"] == open_dataset(config.data).fingerprint
     model = models.build(stored["preset"], action_dim=stored["action_dim"], **stored["network"])

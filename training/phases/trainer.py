@@ -254,7 +254,9 @@ def keep_encoder(model: models.WorldModel, run: Path, data: Dataset) -> Dataset:
         raise BadInput(f"the encoder in {run} has another shape: leave the settings of the encoder out")
     model.encoder.requires_grad_(False)
     model.projector.requires_grad_(False)
-    return dataclasses.replace(data, pixels=latents_of(trained, data, run).numpy())
+    with distributed.main_process_first():
+        latents = latents_of(trained, data, run, bar=distributed.rank() == 0)
+    return dataclasses.replace(data, pixels=latents.numpy())
 
 
 def build(preset: str, action_dim: int, network: dict[str, Any]) -> models.WorldModel:

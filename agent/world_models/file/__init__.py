@@ -11,6 +11,8 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from agent.world_models.file import graph, old_files, wire
+from agent.world_models.file.budget import Work, most_rows
+from agent.world_models.file.interface import interface, one_block_outputs
 from agent.world_models.file.metadata import KEY, Metadata
 from envs.errors import BadInput
 
@@ -26,8 +28,10 @@ class ModelFile:
     sha256: str
     """Of the whole file, in hexadecimal digits."""
     model: onnx.ModelProto
-    work: dict[str, graph.Work]
-    """What computing each output takes for the largest calls."""
+    work: dict[str, Work]
+    """What a row of each output takes."""
+    most_rows: dict[str, int]
+    """How many rows of each output may be computed in one call."""
 
 
 def write(model: onnx.ModelProto, metadata: Metadata) -> bytes:
@@ -56,9 +60,14 @@ def read(path: str | Path) -> ModelFile:
             raise BadInput(f"it has more than {MAX_BYTES // 1024**2} MB")
         return parse_file(path.read_bytes())
     except OSError as error:
-        raise BadInput(f"cannot read the model {path}: {error.strerror}") from error
+        raise BadInput(f"cannot read the model {_printable(path)}: {error.strerror}") from error
     except BadInput as error:
-        raise BadInput(f"{path} is not a usable world model: {error}") from error
+        raise BadInput(f"{_printable(path)} is not a usable world model: {error}") from error
+
+
+def _printable(path: Path) -> str:
+    """A path as people read it, whatever characters are in the name of the file."""
+    return str(path) if str(path).isprintable() else repr(str(path))
 
 
 def parse_file(content: bytes) -> ModelFile:
@@ -81,4 +90,6 @@ def parse_file(content: bytes) -> ModelFile:
     work = graph.check(model, metadata, weights)
     if not metadata.one_block:
         work |= old_files.add_one_block(model, metadata, weights)
-    return ModelFile(metadata, digest.hexdigest(), model, work)
+    inputs, outputs = interface(metadata)
+    rows = most_rows(inputs, outputs | one_block_outputs(metadata), work)
+    return ModelFile(metadata, digest.hexdigest(), model, work, rows)

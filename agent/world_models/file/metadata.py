@@ -29,6 +29,28 @@ RANGES = {
     "proposals": (0, 64),
 }
 
+LARGEST_ACTION = 1e6
+"""Numbers that describe actions lie within this, and spreads not below its inverse."""
+MAX_ROW_NUMBERS = 2**15
+"""Numbers of one candidate with its context, and of one row of proposals."""
+MAX_PLAN_NUMBERS = 300 * MAX_ROW_NUMBERS
+MAX_ROLLOUTS = 30_000
+"""Candidates of all iterations of one plan."""
+PLANNER_LIMITS = {
+    "candidates": 5_000,
+    "iterations": 1_000,
+    "samples": 5_000,
+    "arrivals": 1_000,
+    "elites": 5_000,
+    "keep": 5_000,
+    "reach": 10_000,
+    "colour": 10,
+}
+"""The most that a file may ask of a planner, 1,000 where nothing is said; a person may ask for more."""
+PLANNER_DEFAULTS = {"candidates": 300, "iterations": 30, "samples": 16, "arrivals": 5}
+"""What planners do when a file leaves it to them, or more."""
+MAX_STRING = 256
+
 Settings = dict[str, Any]
 
 
@@ -88,13 +110,31 @@ class Metadata:
         for name in ("action_low", "action_high", "action_mean", "action_std"):
             if len(values := getattr(self, name)) != self.action_dim:
                 raise BadInput(f"its metadata has {len(values)} numbers in {name}, but actions have {self.action_dim}")
+            if not all(abs(value) <= LARGEST_ACTION for value in values):
+                raise BadInput(f"its metadata has a number in {name} that is not from -1e6 to 1e6")
         if not all(low < high for low, high in zip(self.action_low, self.action_high, strict=True)):
             raise BadInput("its metadata has an action_low that is not below its action_high")
-        if not all(1e-6 <= std <= 1e6 for std in self.action_std):
+        if not all(1 / LARGEST_ACTION <= std <= LARGEST_ACTION for std in self.action_std):
             raise BadInput("its metadata has an action_std outside 1e-6 to 1e6")
+        block = self.action_dim * self.action_block
+        row = (self.history + self.horizon) * (self.latent_size + block)
+        if max(row, self.proposals * (1 + 2 * block)) > MAX_ROW_NUMBERS:
+            raise BadInput(f"its metadata has candidates or proposals of more than {MAX_ROW_NUMBERS:,} numbers")
+        _check_planner(self.planner)
+        plans = max(self._asks("candidates"), self._asks("samples") + self._asks("arrivals"))
+        if plans * row > MAX_PLAN_NUMBERS or self.rollouts > MAX_ROLLOUTS:
+            raise BadInput("its metadata has a planner that would take too much memory or time")
         for name, since in SINCE.items():
             if getattr(self, name) and _minor(self.format) < _minor(since):
                 raise BadInput(f"its metadata has {name}, which format {self.format} does not know")
+
+    @property
+    def rollouts(self) -> float:
+        """Candidates of all iterations of one plan."""
+        return self._asks("candidates") * self._asks("iterations")
+
+    def _asks(self, setting: str) -> float:
+        return self.planner.get(setting, PLANNER_DEFAULTS[setting])
 
     def to_json(self) -> str:
         """The text that goes into the file."""
@@ -119,6 +159,17 @@ class Metadata:
         if (unknown := sorted(set(values) - names)) and not newer:
             raise BadInput(f"its metadata has an unknown entry {unknown[0][:64]!r}")
         return cls(**{name: values[name] for name in names & set(values)})
+
+
+def _check_planner(settings: Settings) -> None:
+    """Refuse settings that are not those of a planner, and numbers beyond what a file may ask for."""
+    for name, value in settings.items():
+        text = name in ("name", "cost", "answer")
+        if not isinstance(value, str if text else int | float):
+            raise BadInput(f"its metadata has a planner with {name} {str(value)[:64]!r}")
+        limit = PLANNER_LIMITS.get(name, 1_000)
+        if not isinstance(value, str) and value and not 1e-6 <= abs(value) <= limit:
+            raise BadInput(f"its metadata has a planner with {name} {value}, which must lie from 1e-6 to {limit:,}")
 
 
 def _is_newer(version: Any) -> bool:
@@ -147,16 +198,20 @@ def _check_type(name: str, value: Any, expected: Any) -> None:
         for item in value if right else []:
             _check_type(name, item, get_args(expected)[0])
     elif get_origin(expected) is dict:
-        right = isinstance(value, dict) and all(_is_setting(item) for item in value.values())
+        right = isinstance(value, dict) and all(_is_setting(item) for item in (*value, *value.values()))
     else:
-        right = type(value) is expected
+        right = type(value) is expected and _is_setting(value)
     if not right:
         kind = getattr(expected, "__name__", str(expected))
         raise BadInput(f"its metadata has {name} {str(value)[:64]!r}, which is not of type {kind}")
 
 
 def _is_setting(value: Any) -> bool:
-    """Settings are plain: a scalar, or a list of scalars."""
+    """Settings are plain: a scalar, or a list of scalars; text fits a line and does nothing to a terminal."""
     if isinstance(value, list | tuple):
         return all(not isinstance(item, list | tuple) and _is_setting(item) for item in value)
-    return value is None or isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))
+    if isinstance(value, str):
+        return len(value) <= MAX_STRING and value.isprintable()
+    if isinstance(value, int):
+        return abs(value) < 2**63
+    return value is None or (isinstance(value, float) and math.isfinite(value))

@@ -3,9 +3,11 @@
 Nothing else changes a graph. When no such file is in use any more, this module goes.
 """
 
+import numpy as np
 from onnx import ModelProto, NodeProto
 
-from agent.world_models.file.graph import LARGEST, Work, dependencies, known_inputs, trace
+from agent.world_models.file.budget import Work
+from agent.world_models.file.graph import ONE, dependencies, known_inputs, measure_nodes, trace
 from agent.world_models.file.interface import one_block_outputs, value_infos
 from agent.world_models.file.metadata import Metadata
 from agent.world_models.file.operators import Value
@@ -16,18 +18,20 @@ def add_one_block(model: ModelProto, about: Metadata, weights: dict[str, Value])
 
     A rollout that is not a row of latents joined at the end gets none.
     """
-    nodes, inputs = list(model.graph.node), known_inputs(about, LARGEST)
+    nodes = list(model.graph.node)
     gives = {name: node for node in nodes for name in node.output}
     takes = {}
     for length, (output, described) in enumerate(one_block_outputs(about).items(), start=1):
         node = _first_latent(gives, f"latents_{length}", output)
         if node is None or output in gives:
             continue
-        value, work = trace(dependencies([*nodes, node], output), output, inputs, weights)
-        if value.shape == (LARGEST["N"], 1, about.latent_size):
+        part, known = dependencies([*nodes, node], output), known_inputs(about) | weights
+        trace(part, known)
+        value = known[output]
+        if value.shape == (1, 1, about.latent_size) and value.rows == "N" and value.dtype == np.float32:
             model.graph.node.append(node)
             model.graph.output.extend(value_infos({output: described}))
-            takes[output] = work
+            takes[output] = measure_nodes(part, output, known, weights, ONE)
     return takes
 
 

@@ -9,7 +9,7 @@ import re
 
 from envs.errors import BadInput
 
-MAX_FIELDS = 1_000_000
+MAX_FIELDS = 400_000
 MAX_TEXT = 64 * 1024
 NAME = re.compile(rb"[\w.-]{0,128}")
 

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 from agent.viewer.app import Viewer
-from agent.viewer.controls import CONTROLS, FOOTER, HELP, KEYS, MOUSE
+from agent.viewer.controls import CONTROLS, FOOTER, HELP, KEYS, MOUSE, PANELS
 
 
 def test_every_key_and_mouse_action_calls_a_method_of_the_viewer():
@@ -19,10 +19,15 @@ def test_no_key_stands_twice_in_the_table():
 def test_the_help_has_a_row_for_every_control():
     assert len(HELP) == len(CONTROLS)
     assert ("space", "pause and go on") in HELP
-    assert ("M", "another planner: cem, guided, propose") in HELP
-    assert ("-  =", "slower, faster") in HELP
+    assert ("M", "the next planner") in HELP
+    assert ("-  =  +", "slower, faster") in HELP
     assert ("drag 'now'", "push the goal object") in HELP
     assert HELP[-1] == ("Q  Esc", "quit")
+
+
+def test_the_help_explains_the_panels():
+    words = " ".join(name + " " + meaning for name, meaning in PANELS)
+    assert all(term in words for term in ("tail", "200 x 4", "blocks", "imagined", "p50"))
 
 
 def test_the_footer_has_the_controls_that_are_used_most():

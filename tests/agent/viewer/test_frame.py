@@ -10,8 +10,9 @@ import pytest
 
 from agent import planning as planners
 from agent.planning.base import Problem
-from agent.viewer.frame import HEIGHT, WIDTH, View, chosen
-from agent.viewer.panels import nice_ceiling
+from agent.viewer.frame import HEIGHT, WIDTH, View
+from agent.viewer.panels.chart import nice_ceiling
+from agent.viewer.panels.facts import chosen
 from tests.agent.viewer.playing import playback
 from tests.analytic_world import PointWorld, ProposingWorld
 
@@ -22,10 +23,18 @@ def frame(task, view=View(), **settings):  # noqa: B008  (a View is frozen)
     """The frame at step 7, with all milliseconds made up."""
     run = playback(task=task, **settings)
     for record in itertools.islice(run.sequence, 8):
-        calm = record if record.plan_ms is None else dataclasses.replace(record, plan_ms=42.0)
-        run.show([calm], view)
+        run.show([calm(record)], view)
     run.close()
     return run.canvas.pixels
+
+
+def calm(record):
+    """The record with all milliseconds made up."""
+    thought = record.thought
+    if thought.plan is not None:
+        ms = {"search": 10.0, "rollout": 30.0, "encode": 2.0, "total": 40.0}
+        thought = dataclasses.replace(thought, plan=dataclasses.replace(thought.plan, ms=ms))
+    return dataclasses.replace(record, plan_ms=record.plan_ms and 42.0, thought=thought)
 
 
 def unlike(picture, stored):
@@ -62,7 +71,8 @@ def test_the_window_says_what_the_actions_come_from_and_what_the_guard_compared(
     assert chosen(plan("cem", PointWorld())).startswith("search ")
     assert chosen(plan("propose", ProposingWorld())).startswith("proposal ")
     guarded = plan("guided", ProposingWorld(skill=-1))
-    assert chosen(guarded) == f"search {guarded.cost:.3g}, not proposal {guarded.costs['proposal']:.3g}"
+    search, proposal = np.sqrt([guarded.cost, guarded.costs["proposal"]])  # Euclidean, as everywhere in the window
+    assert chosen(guarded) == f"search {search:.3g}, not proposal {proposal:.3g}"
 
 
 @pytest.mark.parametrize(("value", "ceiling"), [(0.0, 1.0), (7.3, 8.0), (0.021, 0.03), (101.0, 150.0), (2.0, 2.0)])

@@ -6,6 +6,7 @@ import imageio.v3 as imageio
 import numpy as np
 
 from agent.viewer.frame import HEIGHT, NOW, WIDTH
+from agent.viewer.video import Recordings
 from tests.agent.viewer.playing import pixels, press, record, settle, until
 
 
@@ -79,7 +80,7 @@ def test_m_switches_between_the_planners_of_a_model_with_proposals(open_viewer):
     press(viewer, "space")
     assert record(viewer).thought.plan.source == "search"
     found = []
-    for name in ("guided", "propose", "cem"):
+    for name in ("guided", "lewm", "mppi", "propose", "shooting", "cem"):
         viewer.key("m")
         assert viewer.view.hint == f"planner {name} from the next plan on"
         for _ in range(6):  # a plan lasts for a block of five steps
@@ -88,19 +89,18 @@ def test_m_switches_between_the_planners_of_a_model_with_proposals(open_viewer):
         plan = record(viewer).thought.plan
         found.append((plan.source, sorted(plan.costs)))
     assert found[0][1] == ["proposal", "search"]  # what the guard compared
-    assert found[1:] == [("proposal", ["proposal"]), ("search", ["search"])]
+    assert found[3] == ("proposal", ["proposal"])
+    assert found[-1] == ("search", ["search"])
 
 
 def test_m_says_so_where_there_is_nothing_to_switch_to(open_viewer):
-    viewer = open_viewer()
-    viewer.key("m")
-    assert viewer.view.hint == "cem is the only planner: this model has no proposals"
     ruled = open_viewer(rule="expert")
     ruled.key("m")
     assert ruled.view.hint == "there is no planner: the agent is expert"
 
 
 def test_c_hides_the_candidates(paused):
+    paused.key("o")
     press(paused, "r")
     with_fan = pixels(paused)[NOW.y : NOW.bottom, NOW.x : NOW.right]
     press(paused, "c")
@@ -131,6 +131,11 @@ def test_minus_and_equals_change_the_speed(paused):
     assert paused.pace.speed == paused.view.speed == 1 / 8
 
 
+def test_plus_is_faster_too(paused):
+    paused.key("+")
+    assert paused.pace.speed == 2
+
+
 def test_in_real_time_the_speed_cannot_be_changed(make_viewer):
     viewer = make_viewer(rule="zero", realtime=True)
     viewer.key("=")
@@ -147,6 +152,7 @@ def test_v_records_until_it_is_pressed_again(paused):
     assert not paused.view.recording
     assert [path.name for path in paused.saved] == ["qqworld-two-room-1.mp4"]
     assert imageio.imread(paused.saved[0]).shape == (3, HEIGHT, WIDTH, 3)
+    assert paused.view.hint == f"saved the video {paused.saved[0]}"
 
 
 def test_s_saves_a_screenshot(paused):
@@ -154,6 +160,45 @@ def test_s_saves_a_screenshot(paused):
     paused.key("s")
     assert paused.saved[0].name == "qqworld-two-room-1.png"
     np.testing.assert_array_equal(imageio.imread(paused.saved[0]), shown)
+    assert paused.view.hint == f"saved the screenshot {paused.saved[0]}"
+
+
+def test_a_screenshot_while_a_video_runs_is_not_taken_for_the_video(paused):
+    for key in ("v", "s", "v"):
+        press(paused, key)
+    assert paused.view.hint.startswith("saved the video")
+    assert paused.view.hint.endswith(".mp4")
+
+
+def test_recordings_have_a_folder_that_is_made_when_it_is_needed(tmp_path):
+    kept = Recordings(tmp_path / "recordings", "two-room")
+    assert not kept.folder.exists()
+    assert kept.screenshot(np.zeros((8, 8, 3), np.uint8)) == tmp_path / "recordings" / "qqworld-two-room-1.png"
+
+
+def test_a_folder_that_cannot_be_written_to_is_told_in_the_window(paused, tmp_path):
+    (tmp_path / "file").touch()
+    paused._recordings.folder = tmp_path / "file"
+    paused.key("s")
+    assert "the screenshot cannot be written to" in paused.view.hint
+    paused.key("v")
+    assert "a video cannot be written to" in paused.view.hint
+    assert not paused.view.recording
+    assert paused.saved == []
+
+
+def test_o_hides_the_goal_s_outline(paused):
+    press(paused, "r")
+    shown = pixels(paused)[NOW.y : NOW.bottom, NOW.x : NOW.right]
+    press(paused, "o")
+    assert not paused.view.ghost
+    assert (pixels(paused)[NOW.y : NOW.bottom, NOW.x : NOW.right] != shown).any(axis=-1).sum() > 50
+
+
+def test_c_says_so_where_there_are_no_candidates(open_viewer):
+    viewer = open_viewer(rule="expert")
+    viewer.key("c")
+    assert viewer.view.hint == "there are no candidates: the agent is expert"
 
 
 def test_h_shows_the_help_and_hides_it(paused):

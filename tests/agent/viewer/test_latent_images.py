@@ -16,7 +16,7 @@ def test_the_nearest_stored_frame_looks_like_the_latent():
     stored = StoredFrames(PixelRoomWorld(None))
     stored.wait(60)
     wanted = np.stack([task.start(np.random.default_rng(seed)) for seed in range(20)])
-    found = stored.states(wanted)  # a latent of this world is the position
+    found = stored.states(wanted).states  # a latent of this world is the position
     assert np.median(np.linalg.norm(found - wanted, axis=1)) < 16
     assert stored.note() == "nearest of 400 stored frames"
     assert stored.latents().shape == (400, 2)
@@ -28,7 +28,7 @@ def test_what_was_seen_becomes_a_stored_frame():
     run.renderer.latent_images.wait(60)
     for record in run.sequence:
         run.show([record], View())
-    nearest = run.renderer.latent_images.states(record.thought.latent[None])[0]
+    nearest = run.renderer.latent_images.states(record.thought.latent[None]).states[0]
     np.testing.assert_array_equal(nearest, record.state)
     run.close()
 
@@ -36,7 +36,7 @@ def test_what_was_seen_becomes_a_stored_frame():
 def test_the_simulator_imagines_states_exactly():
     run = playback(steps=6, episodes=1)
     records = list(run.sequence)
-    imagined = make_latent_images(run.sequence.agent.model).states(records[0].thought.plan.latents)
+    imagined = make_latent_images(run.sequence.agent.model).states(records[0].thought.plan.latents).states
     np.testing.assert_array_equal(imagined[0], records[5].state)
 
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from agent.viewer import overlay
 from agent.viewer.frame import GOAL_PANE, NOW, PANE
 from tests.agent.viewer.playing import drag, press, record, settle
 
@@ -51,8 +50,8 @@ def test_in_pusht_the_t_is_dragged_and_the_wheel_turns_it(open_viewer):
 
 
 def test_a_task_without_a_floor_plan_answers_with_a_hint(paused, monkeypatch):
-    monkeypatch.setattr(overlay, "PLANS", {})
-    monkeypatch.setattr(overlay, "DRAGS", {})
+    for declared in ("floor_plan", "drag"):
+        monkeypatch.setattr(type(paused.task), declared, None)
     paused.press(at(NOW, 10, 10))
     assert "nothing can be pushed" in paused.view.hint
     paused.press(at(GOAL_PANE, 10, 10))

@@ -1,9 +1,12 @@
 """The window, driven by posted events, under SDL's dummy driver and on a real (virtual) X screen."""
 
+import time
+
+import imageio.v3 as imageio
 import numpy as np
 import pytest
 
-from agent.viewer.canvas import pygame
+from agent.viewer.canvas import Canvas, pygame
 from agent.viewer.controls import KEYS
 from agent.viewer.frame import GOAL_PANE, HEIGHT, NOW, PANE, WIDTH
 from agent.viewer.window import Window, has_display, letterbox
@@ -12,6 +15,12 @@ from tests.agent.viewer.playing import press, record, settle, until
 CODES = {
     pygame.K_SPACE: "space",
     pygame.K_RIGHT: "ArrowRight",
+    pygame.K_LEFT: "ArrowLeft",
+    pygame.K_UP: "ArrowUp",
+    pygame.K_DOWN: "ArrowDown",
+    pygame.K_LEFTBRACKET: "[",
+    pygame.K_RIGHTBRACKET: "]",
+    pygame.K_o: "o",
     pygame.K_r: "r",
     pygame.K_n: "n",
     pygame.K_g: "g",
@@ -21,6 +30,9 @@ CODES = {
     pygame.K_TAB: "Tab",
     pygame.K_MINUS: "-",
     pygame.K_EQUALS: "=",
+    pygame.K_PLUS: "+",
+    pygame.K_KP_PLUS: "+",
+    pygame.K_KP_MINUS: "-",
     pygame.K_v: "v",
     pygame.K_s: "s",
     pygame.K_h: "h",
@@ -107,6 +119,29 @@ def test_the_mouse_finds_its_place_in_a_window_of_another_size(window):
         window.handle(pygame.event.Event(kind, pos=tuple(point), button=1))
     settle(window.viewer)
     np.testing.assert_allclose(record(window.viewer).goal, [0.25 * 224, 0.75 * 224], atol=2)
+
+
+def test_a_large_window_is_drawn_at_its_size_and_a_video_keeps_its_own(window, tmp_path):
+    if pygame.display.get_driver() == "x11":
+        pytest.skip("a window manager decides on sizes there")
+    viewer = window.viewer
+    press(viewer, "space")
+    viewer.key("v")
+    pygame.display.set_mode((WIDTH * 3 // 2, HEIGHT * 3 // 2))
+    viewer.key("ArrowRight")
+    until_drawn = time.perf_counter() + 60
+    while viewer.playback.canvas.pixels.shape[1] != WIDTH * 3 // 2:
+        assert time.perf_counter() < until_drawn
+        window.tick()
+    viewer.key("v")
+    assert viewer.playback.canvas.pixels.shape == (HEIGHT * 3 // 2, WIDTH * 3 // 2, 3)
+    assert imageio.imread(viewer.saved[0]).shape[1:] == (HEIGHT, WIDTH, 3)
+
+
+@pytest.mark.parametrize("size", [(1140, 780), (1139, 1000), (2000, 777), (333, 999), (1920, 1080)])
+def test_frames_are_drawn_in_the_size_in_which_they_are_shown(size):
+    place = letterbox(size)
+    assert Canvas((WIDTH, HEIGHT), place.w / WIDTH).surface.get_size() == place[2:]
 
 
 @pytest.mark.parametrize("key", [pygame.K_q, pygame.K_ESCAPE, None])

@@ -151,7 +151,7 @@ def test_a_gpu_that_was_asked_for_and_cannot_be_had_is_an_error(path, device, mo
     opener = onnx_session.Opener(device, 1)
     monkeypatch.setattr(onnx_session.Opener, "_try", lambda *_: None)
     with pytest.raises(BadInput, match=f"cannot use {onnx_session.NAMES[device]} on this machine"):
-        opener.open(b"", 0, 1)
+        opener.open(b"", "model", 1)
 
 
 def test_a_listed_provider_that_the_session_did_not_get_does_not_count(path, monkeypatch):
@@ -178,7 +178,7 @@ def test_an_unknown_device_or_thread_count_is_refused(path):
 
 
 def test_loading_and_the_first_plan_take_less_than_two_seconds(tmp_path):
-    path = tiny.file(tmp_path, horizon=5, latent=192)  # the compact preset
+    path = tiny.file(tmp_path, horizon=5, latent=192)  # the compact transformer
     program = f"""
 import time
 started = time.process_time()

@@ -124,7 +124,7 @@ def test_proposals_of_another_encoder_are_refused(tmp_path):
     run, other = (
         tiny.run_folder(tmp_path / name, components=2, seed=seed) for name, seed in (("run", 0), ("other", 1))
     )
-    with pytest.raises(BadInput, match="belong to another encoder, of a run at step 7: delete them and run"):
+    with pytest.raises(BadInput, match="belong to another encoder, of a run at step 7: delete them and train"):
         read_run(run, other / "proposals")
 
 
@@ -200,7 +200,7 @@ def infinite_weight(graph):
         (another_shape, "input blocks_left is missing or not"),
         (another_type, "output proposals is missing or not"),
         (no_node, "nothing in it computes proposals"),
-        (wrong_result, r"its proposals is float32 \(300, 1\) instead of"),
+        (wrong_result, r"its proposals is float32 \(P, 1\) instead of"),
         (infinite_weight, "not finite numbers"),
     ],
 )

@@ -1,0 +1,1 @@
+"""The parts of a frame, each drawn into its box."""
