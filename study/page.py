@@ -1,7 +1,9 @@
 """Write docs/study/README.md and its figures from committed cells.
 
-python -m study.page            or: make docs
-python -m study.page --check    exit status 1, and what differs from the cells
+    python -m study.page
+    python -m study.page --check    exit status 1, and what differs from the cells
+
+A table or figure whose cells are not all there says how many are.
 """
 
 import os

@@ -34,8 +34,8 @@ from study.plan import Cell, Plan
 class Run:
     """Train, measure and evaluate every cell of a plan."""
 
-    plan: Annotated[Path, tyro.conf.Positional]
-    """The plan (TOML)."""
+    plan: Annotated[Path, tyro.conf.Positional] = kept.PLANS / "smoke.toml"
+    """The plan (TOML); the default is a tiny one that tries every part."""
     out: Path | None = None
     """Folder for runs and evaluations (default: runs/study/PLAN)."""
     cells: Path | None = None

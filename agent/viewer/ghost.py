@@ -7,7 +7,7 @@ import numpy as np
 
 from envs import Task
 
-PICTURES = 5
+PICTURES = 7
 """Random states whose pictures, together, show the background."""
 DIFFERENT = 40
 """Grey levels by which an object differs from the background."""

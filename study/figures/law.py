@@ -7,8 +7,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy import stats
 
-from study.figures.bias_variance import BATCHES, QUEUES, exact, law, measured
 from study.figures.base import Numbers, Picture
+from study.figures.bias_variance import BATCHES, QUEUES, exact, law, measured
 
 FINE = np.linspace(-3, 3, 61)
 COARSE = np.linspace(-3, 3, 13)

@@ -1,5 +1,7 @@
 """Table 4: batch and queue at equal frames, with corrected targets and EP at the small batch."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from study.cells import Run, Study, contrast
@@ -27,11 +29,11 @@ def table(study: Study) -> Table:
     arms = sorted({arm_of(run) for run in study.runs()}, key=lambda arm: (arm[0] != "qqworld", *arm[1:], arm[0]))
     for name, batch, length in arms:
         runs = of(study, (name, batch, length))
-        memory = [run.kept["training_mb"] for run in runs if run.kept.get("training_mb") is not None]
+        memory = memory_mb(runs)
         published = paper.QUEUE.get((batch, length)) if name == "qqworld" else None
         row = [NAMES[name], str(batch), str(length) if name != "lewm" else NONE, str(batch * length), str(len(runs))]
         row += [success(runs, planner, "first_hit") for planner in planners] + [success(runs, "lewm", "final")]
-        row += [spread(normality(runs, "qq_rmse"), 3), f"{np.mean(memory):.0f} MB" if memory else NONE]
+        row += [spread(normality(runs, "qq_rmse"), 3), NONE if memory is None else f"{memory:.0f} MB"]
         rows.append(row + ([f"{published[0]:.2f}", f"{published[1]:.0f} MB"] if published else [NONE, NONE]))
     caption = (
         "Two-Room; the paper averages over four tasks. Training memory is what training steps add to a process on the "
@@ -50,6 +52,24 @@ def of(study: Study, arm: Arm) -> list[Run]:
     return [run for run in study.runs() if arm_of(run) == arm]
 
 
+def memory_mb(runs: Sequence[Run]) -> float | None:
+    """What training adds to a process, a mean over runs; None if no run says it."""
+    found = [run.kept["training_mb"] for run in runs if run.kept.get("training_mb") is not None]
+    return float(np.mean(found)) if found else None
+
+
+def memory_sentence(study: Study) -> str:
+    """What a queue and a larger batch cost, as multiples of the memory without a queue."""
+    plain, queue, batch = (memory_mb(of(study, ("qqworld", *pool))) for pool in ((32, 1), (32, 4), (128, 1)))
+    if plain is None or queue is None or batch is None:
+        return ""
+    theirs = [paper.QUEUE[pool][1] / paper.QUEUE[32, 1][1] for pool in ((32, 4), (128, 1))]
+    return (
+        f"At N = 32 a queue of four batches takes {queue / plain:.2f} times the memory of none (paper "
+        f"{theirs[0]:.2f}), a batch of 128 {batch / plain:.2f} times (paper {theirs[1]:.2f})."
+    )
+
+
 def sentence(study: Study) -> str:
     """What a queue, a larger batch, corrected targets and EP do against QQ at N = 32."""
     asked = study.plan.contrast
@@ -61,4 +81,4 @@ def sentence(study: Study) -> str:
             theirs = published if arm[0] == "qqworld" else ""
             told.append(f"{what} changes success by {points(found)}{theirs}: {verdict(found, what, 'QQ alone')}")
     answer = f"Against QQ at N = 32 without a queue, `{asked.planner}`: {'; '.join(told)}." if told else ""
-    return f"{answer} {study.diverged}".strip()
+    return " ".join(part for part in (answer, memory_sentence(study), study.diverged) if part)

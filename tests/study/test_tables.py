@@ -114,6 +114,7 @@ def test_table_4_counts_queues_as_the_paper_does(tmp_path):
     assert rows(text, "| QQWorld, corrected targets | 32 | 1 | 32 | 3 |")
     assert rows(text, "| LeWM (EP) | 32 | - | 32 | 3 |")
     assert "a queue of three batches changes success by +20.0 points [20.0, 20.0] (paper +18.1)" in text
+    assert "takes 1.00 times the memory of none (paper 1.00), a batch of 128 1.73 times (paper 3.71)" in text
 
 
 def test_dose_and_response_compares_at_equal_strength(tmp_path):
