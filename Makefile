@@ -44,6 +44,7 @@ results: .venv/base system
 # The tables of README.md and docs/, from committed results and recipes.
 docs: .venv/full
 	$(BIN)/python -m study.documents
+	$(BIN)/python -m study.page
 
 # The window on each task, and a moving picture of it.
 screenshots: .venv/base system

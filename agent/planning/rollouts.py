@@ -20,6 +20,8 @@ KINDS: dict[Any, tuple[tuple[type, ...], str]] = {
     bool: ((bool,), "true or false"),
 }
 """Type of a setting to the types of its values, and what to call them."""
+LARGEST = 1e9
+"""Larger numbers mean nothing to a planner, and overflow."""
 
 
 class Found(NamedTuple):
@@ -65,6 +67,8 @@ class RolloutPlanner:
             allowed, words = KINDS.get(field.type, ((), ""))
             if allowed and type(value) not in allowed:
                 raise ValueError(f"{field.name} of the planner is {words}, got {value!r}")
+            if isinstance(value, int | float) and not abs(value) <= LARGEST:
+                raise ValueError(f"{field.name} of the planner must lie within {LARGEST:g}, got {value!r}")
         self._at_least(1, "horizon", "replan", "context")
         if self.cost not in ("terminal", "min", "sum"):
             raise ValueError(f"cost of the planner is terminal, min or sum, got {self.cost!r}")

@@ -2,6 +2,7 @@
 
 import threading
 from collections import deque
+from contextlib import suppress
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 import envs
 from agent.episodes.episode import Step
 from agent.world_models.base import WorldModel
-from envs import Task
+from envs import BadInput, Task
 
 FRAMES, PER_EPISODE, SEEN = 400, 25, 500
 FAR = 0.99
@@ -184,7 +185,8 @@ class StoredFrames:
                 break
             states = self._episode(task, episode)
             seen = np.stack([task.draw(state) for state in states]) if self._model.sees == "pixels" else states
-            self._stored.append(Frames(self._model.encode(seen), states))
+            with suppress(BadInput):  # broken weights: whoever plans with them says so
+                self._stored.append(Frames(self._model.encode(seen), states))
         task.close()
 
     def _episode(self, task: Task, episode: int) -> np.ndarray:

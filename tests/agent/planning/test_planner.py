@@ -278,3 +278,11 @@ def test_the_published_planner_says_its_name_and_may_leave_the_box_while_it_sear
     assert np.abs(free.candidates).max() > 1
     assert np.abs(clamped.candidates).max() <= 1
     assert np.abs(free.actions).max() <= 1
+
+
+@pytest.mark.parametrize(
+    "setting", [{"colour": 1e300}, {"std": float("inf")}, {"std": float("nan")}, {"iterations": 10**30}]
+)
+def test_numbers_that_would_overflow_are_refused(setting):
+    with pytest.raises(ValueError, match="must lie within 1e\\+09"):
+        planners.make("cem", **setting)
