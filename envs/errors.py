@@ -76,12 +76,19 @@ def _program() -> str:
 
 
 def _sentence(box: str) -> str:
-    """The title and the first section of an error box as one line."""
-    title, _, rest = box.strip("╭─ \n").partition(" ─")
+    """The title and the first section of an error box as one line.
+
+    The box is drawn with lines, or with hyphens where the terminal knows no others; a rule ends a section.
+    """
+    title = ""
     section: list[str] = []
-    for line in rest.splitlines()[1:]:
-        line = line.strip("│ ")
-        if line.startswith(("──", "╰")):
+    for line in box.splitlines():
+        words = line.strip("│╭╮╰╯ ")
+        rule = not words.strip("─-")
+        if not title:
+            title = words.strip("─ ")
+        elif rule and section:
             break
-        section.append(line)
+        elif not rule:
+            section.append(words)
     return f"{title.lower()}: {' '.join(section).removeprefix(f'{title}: ')} (see --help)"

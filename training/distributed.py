@@ -28,8 +28,8 @@ def world() -> int:
 
 
 def rank() -> int:
-    """Which of them this one is."""
-    return dist.get_rank() if dist.is_initialized() else 0
+    """Which of them this one is; `torchrun` says so before they have joined."""
+    return dist.get_rank() if dist.is_initialized() else int(os.environ.get("RANK", "0"))
 
 
 def wait() -> None:

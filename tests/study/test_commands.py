@@ -32,7 +32,9 @@ def test_a_mistyped_flag_is_one_sentence_and_status_two(command):
     done = call(command, "--no-such-flag")
 
     assert done.returncode == 2, done.stderr
-    assert done.stderr.startswith(("error: unrecognized options: ", "error: required options: "))
+    assert done.stderr.startswith(
+        ("error: unrecognized options: ", "error: required options: ", "error: missing argument: ")
+    )
     assert done.stderr.endswith(" (see --help)\n")
     assert done.stderr.count("\n") == 1
 
