@@ -94,7 +94,9 @@ def test_planning_episodes_together_gives_the_same_episodes(reference, tmp_path)
 
 
 def test_a_world_model_file_gives_the_same_episodes_alone_together_and_in_workers(tmp_path):
-    tiny = pytest.importorskip("tiny", reason="needs torch to make a file", exc_type=ImportError)
+    pytest.importorskip("torch", reason="needs torch to make a file")
+    from tests import tiny
+
     file = str(tiny.file(tmp_path))
     ways = {"alone": {}, "together": {"batch": 3}, "workers": {"workers": 2}}
     for way, how in ways.items():
