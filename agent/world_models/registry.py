@@ -8,7 +8,6 @@ from typing import Any
 
 import envs
 from agent.world_models.base import WorldModel
-from agent.world_models.file import read
 from envs import BadInput, Task
 
 PRETRAINED = Path(__file__).parents[2] / "pretrained"
@@ -47,8 +46,11 @@ def find(model: str, task: str) -> Path | None:
     """
     here, shipped_file = Path(model), PRETRAINED / task / model
     if here.is_file():
-        bare = here.name == model and shipped_file.is_file()
-        return shipped_file if bare and read(here).metadata.task != task else here
+        if here.name != model or not shipped_file.is_file():
+            return here
+        from agent.world_models.file import read  # onnx takes a while to import
+
+        return here if read(here).metadata.task == task else shipped_file
     if shipped_file.is_file():
         return shipped_file
     if ":" in model or model == "simulator":
