@@ -130,7 +130,7 @@ def test_a_large_window_is_drawn_at_its_size_and_a_video_keeps_its_own(window, t
     pygame.display.set_mode((WIDTH * 3 // 2, HEIGHT * 3 // 2))
     viewer.key("ArrowRight")
     until_drawn = time.perf_counter() + 60
-    while viewer.playback.canvas.pixels.shape[1] != WIDTH * 3 // 2:
+    while viewer.playback.canvas.pixels.shape[1] != WIDTH * 3 // 2 or not viewer.playback._video.frames:
         assert time.perf_counter() < until_drawn
         window.tick()
     viewer.key("v")
