@@ -2,7 +2,6 @@
 
 import time
 
-import imageio.v3 as imageio
 import numpy as np
 import pytest
 
@@ -121,7 +120,7 @@ def test_the_mouse_finds_its_place_in_a_window_of_another_size(window):
     np.testing.assert_allclose(record(window.viewer).goal, [0.25 * 224, 0.75 * 224], atol=2)
 
 
-def test_a_large_window_is_drawn_at_its_size_and_a_video_keeps_its_own(window, tmp_path):
+def test_a_large_window_is_drawn_at_its_size(window, tmp_path):
     if pygame.display.get_driver() == "x11":
         pytest.skip("a window manager decides on sizes there")
     viewer = window.viewer
@@ -130,12 +129,11 @@ def test_a_large_window_is_drawn_at_its_size_and_a_video_keeps_its_own(window, t
     pygame.display.set_mode((WIDTH * 3 // 2, HEIGHT * 3 // 2))
     viewer.key("ArrowRight")
     until_drawn = time.perf_counter() + 60
-    while viewer.playback.canvas.pixels.shape[1] != WIDTH * 3 // 2 or not viewer.playback._video.frames:
+    while viewer.playback.canvas.pixels.shape[1] != WIDTH * 3 // 2:
         assert time.perf_counter() < until_drawn
         window.tick()
     viewer.key("v")
     assert viewer.playback.canvas.pixels.shape == (HEIGHT * 3 // 2, WIDTH * 3 // 2, 3)
-    assert imageio.imread(viewer.saved[0]).shape[1:] == (HEIGHT, WIDTH, 3)
 
 
 @pytest.mark.parametrize("size", [(1140, 780), (1139, 1000), (2000, 777), (333, 999), (1920, 1080)])
